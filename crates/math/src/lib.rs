@@ -1,1 +1,5 @@
-//! (empty)
+//! Numeric loops on slices and strides: no tensors, no graphs, no errors. Callers check shapes; loops take a [`par::Par`].
+
+pub mod conv;
+pub mod gemm;
+pub mod par;

@@ -1,0 +1,321 @@
+//! A fixed set of workers that run spawned jobs and help callers of [`Par::for_each`].
+//!
+//! ```text
+//! for_each:  publish batch ─► caller and at most threads-1 workers claim chunks (one atomic) ─► caller waits for the claimed rest
+//! worker:    batch open? help : job queued? run it : spin a few µs : sleep
+//! ```
+//!
+//! A waiting caller runs nothing but chunks of its own batch, so it never picks up a foreign job that could block it. Waiting
+//! cannot form a cycle: a thread takes foreign chunks only from the worker loop, never while it waits, so whoever it waits for
+//! began before it. Lock order: the one `queue` mutex; it is never held while user code runs.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use super::Par;
+
+/// How long an idle worker looks for work before it sleeps: longer than the gap between two loops of one step, shorter than
+/// what a wake-up costs.
+const WORKER_SPIN: Duration = Duration::from_micros(8);
+/// How long a caller polls for chunks still running elsewhere before it sleeps.
+const CALLER_SPIN: Duration = Duration::from_micros(30);
+
+type Job = Box<dyn FnOnce() + Send>;
+type Body = dyn Fn(Range<usize>) + Sync;
+
+/// A fixed thread pool.
+///
+/// `Pool::new(n)` has `n` workers, so spawned jobs make progress while the caller is blocked elsewhere; a `for_each` uses at
+/// most `n` threads, the caller among them. Dropping the pool runs what was spawned before and joins the workers.
+pub struct Pool {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    threads: usize,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    /// Items in `queue`, readable without the lock so that idle workers can poll.
+    queued: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    batches: VecDeque<Arc<Batch>>,
+    sleeping: usize,
+    stop: bool,
+}
+
+/// One `for_each` in flight.
+struct Batch {
+    /// The caller's body with its lifetime erased; called only for a claimed chunk, see `Batch::work`.
+    body: *const Body,
+    len: usize,
+    grain: usize,
+    threads: usize,
+    /// First index not claimed yet.
+    next: AtomicUsize,
+    /// Indices whose body has not returned yet; the caller leaves `for_each` only at zero.
+    unfinished: AtomicUsize,
+    /// Helpers that may still join; guarded by the queue lock, atomic only to be shared.
+    seats: AtomicUsize,
+    failed: AtomicBool,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    caller: Thread,
+}
+
+// SAFETY: `body` points to a `Sync` closure, so calling it from several threads is allowed; the other fields are `Send`.
+unsafe impl Send for Batch {}
+// SAFETY: as above; all shared mutation goes through atomics and a mutex.
+unsafe impl Sync for Batch {}
+
+impl Pool {
+    /// Starts `threads` workers (at least one).
+    pub fn new(threads: usize) -> Self {
+        let threads = threads.max(1);
+        let shared = Arc::new(Shared {
+            threads,
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            queued: AtomicUsize::new(0),
+        });
+        let workers = (0..threads)
+            .filter_map(|i| {
+                let shared = Arc::clone(&shared);
+                let name = format!("math-{i}");
+                // A refused thread leaves fewer helpers; callers still finish their own loops.
+                thread::Builder::new()
+                    .name(name)
+                    .spawn(move || shared.work())
+                    .ok()
+            })
+            .collect();
+        Self { shared, workers }
+    }
+
+    /// Queues an independent job; jobs start in the order they were spawned. A panic in it ends that job only.
+    pub fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        if self.workers.is_empty() {
+            return run_job(job);
+        }
+        let mut queue = self.shared.lock();
+        queue.jobs.push_back(job);
+        self.shared.queued.fetch_add(1, Ordering::Release);
+        let asleep = queue.sleeping > 0;
+        drop(queue);
+        if asleep {
+            self.shared.wake.notify_one();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().stop = true;
+        self.shared.wake.notify_all();
+        let me = thread::current().id();
+        for worker in self.workers.drain(..) {
+            // The last handle may be dropped by a job of this very pool: that worker ends by itself.
+            if worker.thread().id() != me {
+                let _ = worker.join();
+            }
+        }
+    }
+}
+
+// SAFETY: chunks come from one atomic counter that only grows up to `len`, so they are disjoint and inside `0..len`;
+// `for_each` returns or unwinds only after `unfinished` is zero, that is after each claimed body has returned.
+unsafe impl Par for Pool {
+    fn threads(&self) -> usize {
+        self.shared.threads
+    }
+
+    fn for_each(&self, len: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
+        let grain = grain.max(1);
+        if len <= grain || self.shared.threads == 1 {
+            if len > 0 {
+                body(0..len);
+            }
+            return;
+        }
+        let helpers = (len.div_ceil(grain) - 1).min(self.shared.threads - 1);
+        // SAFETY: only the lifetime changes; `Batch::wait` below keeps the borrow alive until nobody can call it any more.
+        let body =
+            unsafe { std::mem::transmute::<&(dyn Fn(Range<usize>) + Sync), &'static Body>(body) };
+        let batch = Arc::new(Batch {
+            body,
+            len,
+            grain,
+            threads: self.shared.threads,
+            next: AtomicUsize::new(0),
+            unfinished: AtomicUsize::new(len),
+            seats: AtomicUsize::new(helpers),
+            failed: AtomicBool::new(false),
+            panic: Mutex::default(),
+            caller: thread::current(),
+        });
+        self.shared.publish(&batch, helpers);
+        batch.work();
+        self.shared.withdraw(&batch);
+        batch.wait();
+        let panic = batch
+            .panic
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(payload) = panic {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, batch: &Arc<Batch>, helpers: usize) {
+        let mut queue = self.lock();
+        queue.batches.push_back(Arc::clone(batch));
+        self.queued.fetch_add(1, Ordering::Release);
+        let wake = helpers.min(queue.sleeping);
+        drop(queue);
+        for _ in 0..wake {
+            self.wake.notify_one();
+        }
+    }
+
+    fn withdraw(&self, batch: &Arc<Batch>) {
+        if batch.seats.load(Ordering::Acquire) == 0 {
+            return; // the helper that took the last seat took the batch off the queue
+        }
+        self.remove(&mut self.lock(), batch);
+    }
+
+    fn remove(&self, queue: &mut Queue, batch: &Arc<Batch>) {
+        let found = queue.batches.iter().position(|b| Arc::ptr_eq(b, batch));
+        if let Some(i) = found {
+            queue.batches.remove(i);
+            self.queued.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn work(&self) {
+        loop {
+            self.spin();
+            let mut queue = self.lock();
+            loop {
+                if let Some(batch) = self.join_batch(&mut queue) {
+                    drop(queue);
+                    batch.work();
+                    break;
+                }
+                if let Some(job) = queue.jobs.pop_front() {
+                    self.queued.fetch_sub(1, Ordering::Relaxed);
+                    drop(queue);
+                    run_job(job);
+                    break;
+                }
+                if queue.stop {
+                    return;
+                }
+                queue.sleeping += 1;
+                queue = self
+                    .wake
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+                queue.sleeping -= 1;
+            }
+        }
+    }
+
+    /// Takes a seat in the oldest open batch.
+    fn join_batch(&self, queue: &mut Queue) -> Option<Arc<Batch>> {
+        let batch = Arc::clone(queue.batches.front()?);
+        let left = batch.seats.load(Ordering::Relaxed) - 1;
+        batch.seats.store(left, Ordering::Release);
+        if left == 0 {
+            self.remove(queue, &batch);
+        }
+        Some(batch)
+    }
+
+    fn spin(&self) {
+        let begin = Instant::now();
+        while self.queued.load(Ordering::Acquire) == 0 {
+            for _ in 0..32 {
+                std::hint::spin_loop();
+            }
+            if begin.elapsed() > WORKER_SPIN {
+                return;
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// Claims and runs chunks until none is left.
+    fn work(&self) {
+        while let Some(range) = self.claim() {
+            let len = range.len();
+            if !self.failed.load(Ordering::Relaxed) {
+                // SAFETY: this thread holds an unfinished chunk, so the caller is still inside `for_each` and the body alive.
+                let body = unsafe { &*self.body };
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(range))) {
+                    self.failed.store(true, Ordering::Relaxed);
+                    let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+                    first.get_or_insert(payload);
+                }
+            }
+            if self.unfinished.fetch_sub(len, Ordering::AcqRel) == len {
+                self.caller.unpark();
+            }
+        }
+    }
+
+    /// The next chunk: large at first, smaller towards the end so that a delayed thread is made up for by the others.
+    fn claim(&self) -> Option<Range<usize>> {
+        let mut begin = self.next.load(Ordering::Relaxed);
+        loop {
+            if begin >= self.len {
+                return None;
+            }
+            let share = (self.len - begin) / (2 * self.threads);
+            let size = share.div_ceil(self.grain).max(1) * self.grain;
+            let end = begin.saturating_add(size).min(self.len);
+            match self
+                .next
+                .compare_exchange_weak(begin, end, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return Some(begin..end),
+                Err(now) => begin = now,
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let begin = Instant::now();
+        while self.unfinished.load(Ordering::Acquire) != 0 {
+            if begin.elapsed() < CALLER_SPIN {
+                for _ in 0..16 {
+                    std::hint::spin_loop();
+                }
+            } else {
+                thread::park();
+            }
+        }
+    }
+}
+
+fn run_job(job: Job) {
+    // The panic hook has reported it; the worker must outlive it.
+    let _ = catch_unwind(AssertUnwindSafe(job));
+}

@@ -1,0 +1,143 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::*;
+
+fn covers_once(par: &dyn Par, len: usize, grain: usize) {
+    let hits: Vec<AtomicUsize> = (0..len).map(|_| AtomicUsize::new(0)).collect();
+    par.for_each(len, grain, &|range| {
+        assert_eq!(range.start % grain.max(1), 0);
+        assert!(!range.is_empty());
+        for i in range {
+            hits[i].fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    assert!(hits.iter().all(|h| h.load(Ordering::Relaxed) == 1));
+}
+
+#[test]
+fn covers_each_index_once() {
+    let pool = Pool::new(3);
+    for len in [0, 1, 2, 7, 64, 1000, 4097] {
+        for grain in [0, 1, 3, 64, 5000] {
+            covers_once(&pool, len, grain);
+            covers_once(&Serial, len, grain);
+        }
+    }
+}
+
+#[test]
+fn nests_without_deadlock() {
+    let pool = Pool::new(2);
+    let sum = AtomicUsize::new(0);
+    for _ in 0..200 {
+        pool.for_each(8, 1, &|outer| {
+            for _ in outer {
+                pool.for_each(16, 1, &|inner| {
+                    sum.fetch_add(inner.len(), Ordering::Relaxed);
+                });
+            }
+        });
+    }
+    assert_eq!(sum.into_inner(), 200 * 8 * 16);
+}
+
+#[test]
+fn serves_many_callers_at_once() {
+    let pool = Pool::new(2);
+    std::thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| {
+                for len in 1..300 {
+                    covers_once(&pool, len, 3);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn reraises_panic_and_stays_usable() {
+    let pool = Pool::new(2);
+    for _ in 0..20 {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.for_each(100, 1, &|range| {
+                if range.contains(&57) {
+                    std::panic::resume_unwind(Box::new("fifty-seven"));
+                }
+            });
+        }));
+        assert_eq!(
+            result.unwrap_err().downcast_ref::<&str>(),
+            Some(&"fifty-seven")
+        );
+        covers_once(&pool, 100, 1);
+    }
+}
+
+#[test]
+fn runs_spawned_jobs_while_caller_blocks_and_on_drop() {
+    let pool = Arc::new(Pool::new(1));
+    let (send, receive) = mpsc::channel();
+    pool.spawn(Box::new(|| std::panic::resume_unwind(Box::new("ignored"))));
+    pool.spawn(Box::new(move || {
+        let _ = send.send(7);
+    }));
+    assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(7));
+    let count = Arc::new(AtomicUsize::new(0));
+    for _ in 0..50 {
+        let count = Arc::clone(&count);
+        pool.spawn(Box::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }));
+    }
+    drop(pool);
+    assert_eq!(count.load(Ordering::Relaxed), 50);
+}
+
+#[test]
+fn jobs_use_the_pool_and_drop_it() {
+    let pool = Arc::new(Pool::new(2));
+    let (send, receive) = mpsc::channel();
+    for _ in 0..8 {
+        let (inner, send) = (Arc::clone(&pool), send.clone());
+        pool.spawn(Box::new(move || {
+            covers_once(&*inner, 500, 7);
+            drop(inner);
+            let _ = send.send(());
+        }));
+    }
+    drop(pool);
+    for _ in 0..8 {
+        assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(()));
+    }
+}
+
+#[test]
+fn splits_slices_by_chunks_and_rows() {
+    let pool = Pool::new(2);
+    let mut data = vec![0usize; 1003];
+    chunks_mut(&pool, &mut data, 16, |offset, chunk| {
+        for (i, x) in chunk.iter_mut().enumerate() {
+            *x = offset + i;
+        }
+    });
+    assert!(data.iter().enumerate().all(|(i, &x)| i == x));
+    let (mut a, mut b) = (vec![0; 21 * 5], vec![0; 21 * 2]);
+    rows2_mut(&pool, (&mut a, 5), (&mut b, 2), 2, |row, a, b| {
+        assert_eq!(a.len() / 5, b.len() / 2);
+        for (i, x) in a.iter_mut().enumerate() {
+            *x = row * 5 + i;
+        }
+        b.fill(row);
+    });
+    assert!(a.iter().enumerate().all(|(i, &x)| i == x));
+    rows_mut(&pool, &mut a, 5, 1, |row, rows| {
+        rows.fill(row + rows.len());
+    });
+    assert!(a.iter().all(|&x| x >= 5));
+    rows_mut(&pool, &mut a[..0], 0, 1, |_, _| panic!("no rows"));
+}
