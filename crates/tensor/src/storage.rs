@@ -1,0 +1,120 @@
+//! Where the elements of a tensor live: inline for 16 bytes or less, else in a shared buffer or vector.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::buffer::Buffer;
+use crate::resource::ResourceHandle;
+use crate::variant::Variant;
+
+/// Up to this many bytes live inside the tensor itself: scalars need no allocation and no counting.
+pub(crate) const INLINE_BYTES: usize = 16;
+
+/// Small plain data, aligned for every element type.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+pub struct Inline {
+    bytes: [u8; INLINE_BYTES],
+    len: u8,
+}
+
+/// The elements of a tensor. Not for use outside this crate.
+#[doc(hidden)]
+#[derive(Clone)]
+pub enum Storage {
+    Inline(Inline),
+    Heap(Buffer),
+    String(Arc<Vec<Bytes>>),
+    Resource(Arc<Vec<ResourceHandle>>),
+    Variant(Arc<Vec<Variant>>),
+}
+
+impl Storage {
+    /// Plain storage of `len` initialised bytes of unspecified value.
+    pub(crate) fn plain_uninit(len: usize) -> Storage {
+        if len <= INLINE_BYTES {
+            return Storage::Inline(Inline {
+                bytes: [0; INLINE_BYTES],
+                len: len as u8,
+            });
+        }
+        Storage::Heap(Buffer::new(len))
+    }
+
+    /// Plain storage of `len` zero bytes.
+    pub(crate) fn plain_zeroed(len: usize) -> Storage {
+        if len <= INLINE_BYTES {
+            return Storage::plain_uninit(len);
+        }
+        Storage::Heap(Buffer::zeroed(len))
+    }
+
+    /// Plain storage with a copy of these bytes.
+    pub(crate) fn from_plain(bytes: &[u8]) -> Storage {
+        let mut storage = Storage::plain_uninit(bytes.len());
+        if let Some(target) = storage.plain_mut() {
+            target.copy_from_slice(bytes);
+        }
+        storage
+    }
+
+    /// Plain storage that shares `bytes` where size and alignment allow.
+    pub(crate) fn from_shared(bytes: Bytes, alignment: usize) -> Storage {
+        if bytes.len() <= INLINE_BYTES {
+            return Storage::from_plain(&bytes);
+        }
+        Storage::Heap(Buffer::from_bytes(bytes, alignment))
+    }
+
+    /// The bytes of plain storage.
+    pub(crate) fn plain(&self) -> Option<&[u8]> {
+        match self {
+            Storage::Inline(inline) => Some(&inline.bytes[..usize::from(inline.len)]),
+            Storage::Heap(buffer) => Some(buffer.bytes()),
+            _ => None,
+        }
+    }
+
+    /// The bytes of plain storage for writing; copies first if they are shared.
+    pub(crate) fn plain_mut(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Storage::Inline(inline) => Some(&mut inline.bytes[..usize::from(inline.len)]),
+            Storage::Heap(buffer) => {
+                if !buffer.is_unique() {
+                    *buffer = Buffer::copy_of(buffer.bytes());
+                }
+                buffer.bytes_mut()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether writing would not copy.
+    pub(crate) fn is_unique(&mut self) -> bool {
+        match self {
+            Storage::Inline(_) => true,
+            Storage::Heap(buffer) => buffer.is_unique(),
+            Storage::String(values) => Arc::get_mut(values).is_some(),
+            Storage::Resource(values) => Arc::get_mut(values).is_some(),
+            Storage::Variant(values) => Arc::get_mut(values).is_some(),
+        }
+    }
+
+    /// Plain bytes as bools. Callers know that the dtype is bool, whose bytes are all 0 or 1.
+    pub(crate) fn bools(&self) -> Option<&[bool]> {
+        let bytes = self.plain()?;
+        // SAFETY: bool has size and alignment 1; every way to fill a bool tensor stores 0 or 1
+        // (`Tensor` checks the dtype before it calls this, and normalises raw input).
+        Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<bool>(), bytes.len()) })
+    }
+
+    /// Plain bytes as bools for writing.
+    pub(crate) fn bools_mut(&mut self) -> Option<&mut [bool]> {
+        let bytes = self.plain_mut()?;
+        // SAFETY: as in `bools`; the exclusive borrow is passed on.
+        Some(unsafe {
+            std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast::<bool>(), bytes.len())
+        })
+    }
+}
