@@ -3,3 +3,5 @@
 pub mod conv;
 pub mod gemm;
 pub mod par;
+pub mod random;
+mod vectorize;
