@@ -5,10 +5,13 @@
 //! `.proto` files, so the same input gives the same bytes on every machine. A test holds the
 //! checked-in files to that.
 
+mod schema;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use protox::prost_reflect::DescriptorPool;
 
 /// Regenerates the checked-in code of the `proto` crate.
 pub(crate) fn run() -> Result<()> {
@@ -29,6 +32,9 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
     fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
     let files = proto_files(protos)?;
     let descriptors = protox::compile(&files, [protos]).context("reading the .proto files")?;
+
+    let pool = DescriptorPool::from_file_descriptor_set(descriptors.clone())?;
+    fs::write(out.join("schema.rs"), schema::write(&pool)?).context("writing schema.rs")?;
 
     prost_build::Config::new()
         .out_dir(out)

@@ -25,6 +25,7 @@
 //! Unknown fields are dropped by decoding: whoever only passes a message on should keep its bytes.
 
 pub mod services;
+pub mod text;
 
 pub use google::protobuf::Any;
 pub use tensorflow::*;
