@@ -1,0 +1,18 @@
+//! [`FunctionRuntime`]: how kernels such as `If`, `While` and `PartitionedCall` call functions.
+
+use std::sync::Arc;
+
+use tensorfleet_status::Result;
+use tensorfleet_tensor::Tensor;
+
+use crate::attr::FuncRef;
+use crate::env::StepEnv;
+
+/// Called once with the results of a function.
+pub type CallDone = Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>;
+
+/// Runs functions of the library that came with the graph.
+pub trait FunctionRuntime: Send + Sync {
+    /// Calls `func` within the step of `env`; `done` may run on any thread, also before this returns.
+    fn call(&self, func: &FuncRef, args: Vec<Tensor>, env: &Arc<StepEnv>, done: CallDone);
+}

@@ -1,0 +1,68 @@
+//! [`Kernel`] and [`AsyncKernel`]: what runs when a node is ready.
+
+use tensorfleet_status::Result;
+use tensorfleet_tensor::PortType;
+
+use crate::attr::Attrs;
+use crate::context::{AsyncCtx, KernelCtx};
+
+/// What a kernel may know of its node: all that is fixed before the first step.
+#[derive(Clone, Debug, Default)]
+pub struct NodeInfo {
+    /// The node's name.
+    pub name: String,
+    /// The op type.
+    pub op: String,
+    /// The requested or assigned device.
+    pub device: String,
+    /// The attributes, defaults filled in.
+    pub attrs: Attrs,
+    /// The types of the data inputs.
+    pub input_types: Vec<PortType>,
+    /// The types of the outputs.
+    pub output_types: Vec<PortType>,
+}
+
+/// A kernel that computes on the calling thread. Closures are kernels.
+pub trait Kernel: Send + Sync {
+    /// Reads the inputs, sets the outputs.
+    fn compute(&self, ctx: &mut KernelCtx<'_>) -> Result<()>;
+}
+
+impl<F: Fn(&mut KernelCtx<'_>) -> Result<()> + Send + Sync> Kernel for F {
+    fn compute(&self, ctx: &mut KernelCtx<'_>) -> Result<()> {
+        self(ctx)
+    }
+}
+
+/// A kernel that may answer later. It holds no thread while it waits.
+pub trait AsyncKernel: Send + Sync {
+    /// Starts; the context carries inputs, environment and the duty to finish.
+    fn start(&self, ctx: AsyncCtx);
+}
+
+impl<F: Fn(AsyncCtx) + Send + Sync> AsyncKernel for F {
+    fn start(&self, ctx: AsyncCtx) {
+        self(ctx);
+    }
+}
+
+/// A kernel of either kind.
+pub enum AnyKernel {
+    /// Computes on the calling thread.
+    Sync(Box<dyn Kernel>),
+    /// May answer later.
+    Async(Box<dyn AsyncKernel>),
+}
+
+impl AnyKernel {
+    /// A synchronous kernel; `AnyKernel::sync(|ctx: &mut KernelCtx<'_>| …)`.
+    pub fn sync<K: Kernel + 'static>(kernel: K) -> Result<AnyKernel> {
+        Ok(AnyKernel::Sync(Box::new(kernel)))
+    }
+
+    /// An asynchronous kernel; `AnyKernel::later(|ctx: AsyncCtx| …)`.
+    pub fn later<K: AsyncKernel + 'static>(kernel: K) -> Result<AnyKernel> {
+        Ok(AnyKernel::Async(Box::new(kernel)))
+    }
+}
