@@ -101,6 +101,8 @@ class Worker:
 
     def ask(self, line, seconds):
         """The child's answer, or (None, what became of the child)."""
+        if self.process is not None and self.process.poll() is not None:
+            self.end()  # It died between two cases: this one is not to blame.
         if self.process is None:
             self.start()
         try:
@@ -120,7 +122,10 @@ class Worker:
 
     def end(self):
         """Reaps the child; says how it ended."""
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # What was on its way to a dead child is lost.
         code = self.process.wait()
         self.selector.close()
         self.process.stdout.close()
