@@ -1,0 +1,46 @@
+//! io::Error to Status, naming the path.
+
+use std::io::{Error, ErrorKind};
+
+use tensorfleet_status::{Code, Status};
+
+/// The status of a failed file operation, as TensorFlow words it: `<path>; <reason>`.
+pub fn io_status(path: &str, error: &Error) -> Status {
+    Status::new(code(error.kind()), format!("{path}; {}", reason(error)))
+}
+
+fn code(kind: ErrorKind) -> Code {
+    use ErrorKind as Kind;
+    match kind {
+        Kind::NotFound => Code::NotFound,
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => Code::PermissionDenied,
+        Kind::AlreadyExists => Code::AlreadyExists,
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory => {
+            Code::ResourceExhausted
+        }
+        Kind::UnexpectedEof => Code::OutOfRange,
+        Kind::InvalidInput | Kind::InvalidData | Kind::InvalidFilename => Code::InvalidArgument,
+        Kind::NotADirectory
+        | Kind::IsADirectory
+        | Kind::DirectoryNotEmpty
+        | Kind::ResourceBusy
+        | Kind::ExecutableFileBusy => Code::FailedPrecondition,
+        Kind::Unsupported | Kind::CrossesDevices => Code::Unimplemented,
+        Kind::StaleNetworkFileHandle | Kind::NetworkDown | Kind::HostUnreachable => {
+            Code::Unavailable
+        }
+        Kind::Deadlock => Code::Aborted,
+        Kind::TimedOut => Code::DeadlineExceeded,
+        // EMFILE and ENFILE have no kind of their own.
+        _ => Code::Unknown,
+    }
+}
+
+/// The system's words without Rust's "(os error 2)".
+fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
