@@ -1,0 +1,60 @@
+//! Prints the speed of f32 products on the shapes the project watches: `cargo bench -p tensorfleet-math --bench gemm [threads]`.
+
+use std::time::{Duration, Instant};
+
+use tensorfleet_math::gemm::{Dims, matmul};
+use tensorfleet_math::par::Pool;
+
+fn main() {
+    let number = |s: String| s.parse::<usize>().ok();
+    let threads = std::env::args().filter_map(number).next().unwrap_or(2);
+    let pool = Pool::new(threads);
+    for (m, n, k, ta, tb) in shapes() {
+        let a: Vec<f32> = (0..m * k).map(|i| (i % 13) as f32 - 6.0).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| (i % 7) as f32 - 3.0).collect();
+        let mut c = vec![0.0; m * n];
+        let best = fastest(|| matmul(&pool, Dims { m, n, k }, (&a, ta), (&b, tb), &mut c));
+        let speed = 2.0 * (m * n * k) as f64 / best / 1e9;
+        let us = best * 1e6;
+        println!(
+            "{m}x{n}x{k} t{}{}: {us:9.1} us {speed:7.1} GF",
+            ta as u8, tb as u8
+        );
+    }
+}
+
+fn shapes() -> Vec<(usize, usize, usize, bool, bool)> {
+    let mut all = Vec::new();
+    for n in [64, 128, 256, 512, 1024, 2048] {
+        all.push((n, n, n, false, false));
+    }
+    for n in [256, 1024] {
+        all.extend([
+            (n, n, n, false, true),
+            (n, n, n, true, false),
+            (n, n, n, true, true),
+        ]);
+    }
+    all.extend([
+        (100, 100, 784, false, false),
+        (100, 10, 100, false, false),
+        (784, 100, 100, true, false),
+        (100, 10, 100, true, false),
+        (100, 100, 10, false, true),
+        (784, 10, 100, true, false),
+        (100, 784, 100, false, true),
+    ]);
+    all
+}
+
+/// The shortest of many runs, in seconds.
+fn fastest(mut run: impl FnMut()) -> f64 {
+    run();
+    let (begin, mut best) = (Instant::now(), f64::INFINITY);
+    while begin.elapsed() < Duration::from_millis(400) {
+        let one = Instant::now();
+        run();
+        best = best.min(one.elapsed().as_secs_f64());
+    }
+    best
+}
