@@ -2343,12 +2343,6 @@ pub(super) static MESSAGES: &[Message] = &[
         ],
     },
     Message {
-        name: "tensorflow.distributed_runtime.WorkerPreemption",
-        is_map_entry: false,
-        fields: &[
-        ],
-    },
-    Message {
         name: "tensorflow.eager.CleanupFunctionOp",
         is_map_entry: false,
         fields: &[
@@ -2396,14 +2390,14 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("context_id", 1, Kind::Fixed64),
-            many("queue", 3, Kind::Message(256)),
+            many("queue", 3, Kind::Message(255)),
         ],
     },
     Message {
         name: "tensorflow.eager.EnqueueResponse",
         is_map_entry: false,
         fields: &[
-            many("queue_response", 1, Kind::Message(257)),
+            many("queue_response", 1, Kind::Message(256)),
         ],
     },
     Message {
@@ -2427,12 +2421,12 @@ pub(super) static MESSAGES: &[Message] = &[
             one("id", 1, Kind::Int64),
             one("name", 2, Kind::String),
             many("control_op_ids", 4, Kind::Int64),
-            many("attrs", 5, Kind::Message(254)),
+            many("attrs", 5, Kind::Message(253)),
             one("device", 6, Kind::String),
             one("is_component_function", 7, Kind::Bool),
             one("func_step_id", 8, Kind::Int64),
             one("is_function", 9, Kind::Bool),
-            many("op_inputs", 10, Kind::Message(255)),
+            many("op_inputs", 10, Kind::Message(254)),
         ],
     },
     Message {
@@ -2447,7 +2441,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.Operation.Input",
         is_map_entry: false,
         fields: &[
-            member("remote_handle", 1, Kind::Message(259), 0),
+            member("remote_handle", 1, Kind::Message(258), 0),
             member("tensor", 2, Kind::Message(214), 0),
         ],
     },
@@ -2455,14 +2449,14 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.QueueItem",
         is_map_entry: false,
         fields: &[
-            member("handle_to_decref", 1, Kind::Message(259), 0),
-            member("operation", 2, Kind::Message(253), 0),
-            member("send_tensor", 3, Kind::Message(267), 0),
-            member("register_function", 4, Kind::Message(258), 0),
-            member("cleanup_function", 5, Kind::Message(244), 0),
-            member("sync_remote_executor_for_stream", 6, Kind::Message(268), 0),
-            member("send_packed_handle", 7, Kind::Message(264), 0),
-            member("remove_function", 8, Kind::Message(260), 0),
+            member("handle_to_decref", 1, Kind::Message(258), 0),
+            member("operation", 2, Kind::Message(252), 0),
+            member("send_tensor", 3, Kind::Message(266), 0),
+            member("register_function", 4, Kind::Message(257), 0),
+            member("cleanup_function", 5, Kind::Message(243), 0),
+            member("sync_remote_executor_for_stream", 6, Kind::Message(267), 0),
+            member("send_packed_handle", 7, Kind::Message(263), 0),
+            member("remove_function", 8, Kind::Message(259), 0),
         ],
     },
     Message {
@@ -2492,7 +2486,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("device", 3, Kind::String),
             one("op_device", 4, Kind::String),
             one("dtype", 5, Kind::Enum(3)),
-            many("resource_dtypes_and_shapes", 6, Kind::Message(261)),
+            many("resource_dtypes_and_shapes", 6, Kind::Message(260)),
         ],
     },
     Message {
@@ -2515,7 +2509,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("context_id", 1, Kind::Fixed64),
-            one("operation", 2, Kind::Message(253)),
+            one("operation", 2, Kind::Message(252)),
             many("output_num", 3, Kind::Int32),
         ],
     },
@@ -2532,7 +2526,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("op_id", 1, Kind::Int64),
-            many("handles", 2, Kind::Message(265)),
+            many("handles", 2, Kind::Message(264)),
             one("device_name", 3, Kind::String),
         ],
     },
@@ -2540,8 +2534,8 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.SendPackedHandleOp.Handle",
         is_map_entry: false,
         fields: &[
-            member("local_handle", 1, Kind::Message(266), 0),
-            member("remote_handle", 2, Kind::Message(259), 0),
+            member("local_handle", 1, Kind::Message(265), 0),
+            member("remote_handle", 2, Kind::Message(258), 0),
         ],
     },
     Message {

@@ -41,15 +41,3 @@ impl ::prost::Name for WorkerPossiblyRestarted {
         "/tensorflow.distributed_runtime.WorkerPossiblyRestarted".into()
     }
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct WorkerPreemption {}
-impl ::prost::Name for WorkerPreemption {
-    const NAME: &'static str = "WorkerPreemption";
-    const PACKAGE: &'static str = "tensorflow.distributed_runtime";
-    fn full_name() -> ::prost::alloc::string::String {
-        "tensorflow.distributed_runtime.WorkerPreemption".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/tensorflow.distributed_runtime.WorkerPreemption".into()
-    }
-}

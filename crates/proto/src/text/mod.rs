@@ -1,8 +1,9 @@
 //! The protocol buffer text format (`.pbtxt`): reading and writing any message of this crate.
 //!
-//! [`print()`] writes what TensorFlow's Python writes, byte for byte; [`parse`] reads what its
-//! parsers read: both block styles, comments, `[a, b]` lists, enum values by name or number, all
-//! escapes, optional separators. An expanded `Any` (`[host/name] {…}`) is read, never written.
+//! [`print()`] writes what TensorFlow's Python writes, byte for byte, except that a map entry shows
+//! its key and value also when they are defaults, as in C++. [`parse`] reads what their parsers
+//! read: both block styles, comments, `[a, b]` lists, enum values by name or number, all escapes,
+//! optional separators. An expanded `Any` (`[host/name] {…}`) is read, never written.
 //!
 //! Neither direction touches message types: a text is turned into wire bytes, and wire bytes into
 //! text, by the generated tables in `schema`; prost does the rest.

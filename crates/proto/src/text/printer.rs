@@ -68,10 +68,10 @@ fn scalar(kind: Kind, value: Value<'_>, out: &mut String) {
                 None => write!(out, "{}", v as i32),
             }
         }
-        (Kind::Float, Value::Fixed32(v)) => float(f32::from_bits(v), out),
+        (Kind::Float, Value::Fixed32(v)) => float(shortest(f32::from_bits(v)), out),
         (Kind::Double, Value::Fixed64(v)) => float(f64::from_bits(v), out),
         (Kind::String | Kind::Bytes, Value::Bytes(v)) => {
-            quote(v, out);
+            quote(v, kind == Kind::String, out);
             Ok(())
         }
         (_, Value::Varint(v) | Value::Fixed64(v)) => write!(out, "{v}"),
@@ -80,51 +80,58 @@ fn scalar(kind: Kind, value: Value<'_>, out: &mut String) {
     };
 }
 
-/// Writes a float with the fewest digits that read back as the same value, in Python's notation:
-/// plain between 1e-4 and 1e16, with a two-digit exponent outside.
-fn float<F>(value: F, out: &mut String) -> std::fmt::Result
-where
-    F: Copy + Into<f64> + std::fmt::LowerExp + std::fmt::Display,
-{
-    let wide: f64 = value.into();
-    if wide.is_nan() {
+/// Finds the decimal with six to nine digits that reads back as this float.
+fn shortest(value: f32) -> f64 {
+    let wide = f64::from(value);
+    (6..9)
+        .filter_map(|digits: usize| format!("{wide:.0$e}", digits - 1).parse::<f64>().ok())
+        .find(|&decimal| decimal as f32 == value)
+        .unwrap_or(wide)
+}
+
+/// Writes a float in Python's notation: plain from 1e-4 to 1e16, with an exponent outside.
+fn float(value: f64, out: &mut String) -> std::fmt::Result {
+    if value.is_nan() {
         return write!(out, "nan");
     }
-    if wide.is_infinite() {
-        return write!(out, "{}", if wide < 0.0 { "-inf" } else { "inf" });
+    if value.is_infinite() {
+        return write!(out, "{}", if value < 0.0 { "-inf" } else { "inf" });
     }
     let scientific = format!("{value:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else {
-        return write!(out, "{value}");
-    };
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if (-4..16).contains(&exponent) {
-        let plain = format!("{value}");
-        let point = if plain.contains('.') { "" } else { ".0" };
-        return write!(out, "{plain}{point}");
+        // Debug adds ".0" to whole numbers; it changes to exponents at the same limits or later.
+        return write!(out, "{value:?}");
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     write!(out, "{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-fn quote(bytes: &[u8], out: &mut String) {
+/// Writes a quoted string; only text may show its characters beyond ASCII as they are.
+fn quote(bytes: &[u8], is_text: bool, out: &mut String) {
     out.push('"');
-    for &byte in bytes {
-        match byte {
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            b'"' | b'\'' | b'\\' => {
-                out.push('\\');
-                out.push(byte.into());
-            }
-            b' '..=b'~' => out.push(byte.into()),
-            _ => {
-                let _ = write!(out, "\\{byte:03o}");
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                '"' | '\'' | '\\' => out.extend(['\\', c]),
+                ' '..='~' => out.push(c),
+                _ if is_text && !c.is_ascii() => out.push(c),
+                _ => octal(c.encode_utf8(&mut [0; 4]).as_bytes(), out),
             }
         }
+        octal(chunk.invalid(), out);
     }
     out.push('"');
+}
+
+fn octal(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        let _ = write!(out, "\\{byte:03o}");
+    }
 }
 
 fn default_of(kind: Kind) -> Value<'static> {

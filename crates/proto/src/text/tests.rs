@@ -1,5 +1,10 @@
+//! What the text format accepts, rejects and writes, beyond the golden files.
+
 use super::*;
-use crate::*;
+use crate::{
+    AttrValue, FullTypeDef, GraphDef, JobDef, NodeDef, OptimizerOptions, TensorProto,
+    TensorShapeProto, VersionDef, attr_value, meta_graph_def,
+};
 
 /// The text that `parse` and `print` make of `text`.
 fn reprint<M: Message + Name + Default>(text: &str) -> String {

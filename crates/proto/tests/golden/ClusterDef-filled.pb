@@ -1,0 +1,3 @@
+
+2
+name two words Ôýÿÿÿÿÿÿÿvalue it's "quoted"

@@ -1,0 +1,6 @@
+
+;
+value it's "quoted"
+value back\slash
+value tab	line
+end

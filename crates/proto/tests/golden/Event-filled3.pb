@@ -1,0 +1,2 @@
+	ñhãˆµøä>Ôýÿÿÿÿÿÿÿ2	message aR
+writer it's "quoted"

@@ -1,0 +1,2 @@
+	ñhãˆµøä>Ôýÿÿÿÿÿÿÿ:$checkpoint_path amsg two wordsR
+writer back\slash

@@ -1,0 +1,1 @@
+ƒã ­ìêò.r/job:ps/replica:0/task:0/device:CPU:0;46c59c3daf182854;/job:worker/replica:0/task:0/device:CPU:0;edge_10_words;0:08š†ä‚¤‹
