@@ -1,0 +1,89 @@
+//! The largest elements of each row.
+
+use crate::par::{Par, rows2_mut};
+
+/// Elements per task.
+const GRAIN: usize = 8 * 1024;
+
+/// Writes the `k` largest elements of each row of `columns` and their columns; equal elements keep their order.
+///
+/// The largest come first. `greater` says whether its first argument belongs before its second.
+/// Elements that are not comparable, such as NaN, may come anywhere, but the columns written are distinct.
+///
+/// # Panics
+/// If `k > columns` or a slice has another length than it must.
+pub fn top_k<T, I>(
+    par: &dyn Par,
+    src: &[T],
+    columns: usize,
+    k: usize,
+    values: &mut [T],
+    indices: &mut [I],
+    greater: impl Fn(T, T) -> bool + Sync,
+) where
+    T: Copy + Send + Sync,
+    I: From<i32> + Send,
+{
+    assert!(
+        k <= columns && i32::try_from(columns).is_ok(),
+        "k {k} of {columns}"
+    );
+    if k == 0 {
+        return;
+    }
+    let rows = src.len() / columns;
+    assert_eq!(rows * columns, src.len(), "input is not whole rows");
+    assert_eq!(
+        (values.len(), indices.len()),
+        (rows * k, rows * k),
+        "outputs"
+    );
+    let before = |row: &[T], a: u32, b: u32| {
+        let (x, y) = (row[a as usize], row[b as usize]);
+        match (greater(x, y), greater(y, x)) {
+            (true, false) => std::cmp::Ordering::Less,
+            (false, true) => std::cmp::Ordering::Greater,
+            _ => a.cmp(&b),
+        }
+    };
+    let grain = GRAIN.div_ceil(columns);
+    rows2_mut(
+        par,
+        (values, k),
+        (indices, k),
+        grain,
+        |first, values, indices| {
+            let mut order = Vec::with_capacity(columns);
+            let outputs = values.chunks_exact_mut(k).zip(indices.chunks_exact_mut(k));
+            for (i, (values, indices)) in outputs.enumerate() {
+                let row = &src[(first + i) * columns..(first + i + 1) * columns];
+                order.clear();
+                if k == 1 {
+                    let best = (1..columns as u32).fold(0, |best, column| {
+                        if greater(row[column as usize], row[best as usize]) {
+                            column
+                        } else {
+                            best
+                        }
+                    });
+                    order.push(best);
+                } else {
+                    order.extend(0..columns as u32);
+                    select(&mut order, k, |&a, &b| before(row, a, b));
+                }
+                for ((value, index), &column) in values.iter_mut().zip(indices).zip(&order) {
+                    *value = row[column as usize];
+                    *index = I::from(column as i32);
+                }
+            }
+        },
+    );
+}
+
+/// Brings the first `k` elements to the front in order.
+fn select(order: &mut [u32], k: usize, mut compare: impl FnMut(&u32, &u32) -> std::cmp::Ordering) {
+    if k < order.len() {
+        order.select_nth_unstable_by(k - 1, &mut compare);
+    }
+    order[..k].sort_unstable_by(compare);
+}
