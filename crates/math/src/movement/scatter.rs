@@ -32,7 +32,7 @@ pub fn scatter<T: Item, I: Index>(
     updates: Updates<'_, T>,
     update: impl Fn(&mut T, &T) + Sync,
 ) -> Result<(), BadIndex> {
-    let rows = if row_len == 0 { 0 } else { dst.len() / row_len };
+    let rows = dst.len().checked_div(row_len).unwrap_or(0);
     assert_eq!(rows * row_len, dst.len(), "destination is not whole rows");
     if let Updates::Rows(updates) = updates {
         assert_eq!(updates.len(), indices.len() * row_len, "rows of updates");
