@@ -1,9 +1,13 @@
 //! Numeric loops on slices and strides: no tensors, no graphs, no errors. Callers check shapes; loops take a [`par::Par`].
-
-pub mod conv;
 mod disjoint;
+mod vectorize;
+
+pub mod binary;
+pub mod broadcast;
+pub mod conv;
 pub mod gemm;
 pub mod movement;
+pub mod num;
 pub mod par;
 pub mod random;
-mod vectorize;
+pub mod unary;

@@ -1,0 +1,66 @@
+//! [`Binary`] for complex numbers.
+//!
+//! The root and reciprocal gradients take the conjugate of `y`, the others do not: so do TensorFlow's kernels.
+
+use num_complex::Complex;
+
+use super::{Binary, BinaryElement};
+use crate::num::isa::{Isa, Kernel2, Map2, kernel2, scalar2};
+
+macro_rules! tables {
+    ($t:ty: $($op:ident |$x:ident, $y:ident| $make:ident $eval:expr;)*) => {
+        const _: () = {
+            $(
+                struct $op;
+                impl Map2<Complex<$t>> for $op {
+                    #[inline(always)]
+                    fn eval<I: Isa>($x: Complex<$t>, $y: Complex<$t>) -> Complex<$t> { $eval }
+                }
+            )*
+
+            fn table(op: Binary) -> Option<Kernel2<Complex<$t>>> {
+                match op {
+                    $(Binary::$op => Some($make::<_, _, $op>()),)*
+                    _ => None,
+                }
+            }
+
+            impl BinaryElement for Complex<$t> {
+                fn supports(op: Binary) -> bool {
+                    table(op).is_some()
+                }
+
+                fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
+                    if let Some(kernel) = table(op) {
+                        kernel(x, y, out);
+                    }
+                }
+            }
+        };
+    };
+}
+
+macro_rules! complex {
+    ($($t:ty),*) => {$(
+        tables! { $t:
+            Add |x, y| kernel2 x + y;
+            Div |x, y| scalar2 x / y;
+            DivNoNan |x, y| scalar2 if y == Complex::ZERO { Complex::ZERO } else { x / y };
+            Mul |x, y| kernel2 x * y;
+            MulNoNan |x, y| scalar2 if y == Complex::ZERO { Complex::ZERO } else { x * y };
+            Pow |x, y| scalar2 if y == Complex::ZERO { Complex::ONE } else { x.powc(y) };
+            ReciprocalGrad |y, dy| scalar2 -dy * y.conj() * y.conj();
+            RsqrtGrad |y, dy| scalar2 dy * y.conj() * y.conj() * y.conj() * -0.5;
+            SigmoidGrad |y, dy| scalar2 dy * y * (<Complex<$t>>::ONE - y);
+            SqrtGrad |y, dy| scalar2 dy * 0.5 / y.conj();
+            SquaredDifference |x, y| scalar2 (x - y) * (x - y).conj();
+            Sub |x, y| kernel2 x - y;
+            TanhGrad |y, dy| scalar2 dy * (<Complex<$t>>::ONE - y * y);
+            Xdivy |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { x / y };
+            Xlog1py |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { x * (y + 1.0).ln() };
+            Xlogy |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { x * y.ln() };
+        }
+    )*};
+}
+
+complex!(f32, f64);

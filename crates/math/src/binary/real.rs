@@ -1,0 +1,158 @@
+//! [`Binary`] for the float types.
+
+use half::{bf16, f16};
+
+use super::{Binary, BinaryElement};
+use crate::broadcast::BLOCK;
+use crate::num::convert::HalfOrSingle;
+use crate::num::isa::{Isa, Kernel2, Map2, kernel2, scalar2};
+use crate::num::{Real, lanes};
+use crate::unary::{SELU_ALPHA, SELU_SCALE};
+
+/// Declares lane types and the two tables. Each line: op, arguments, then as in the table of unary ops. A single
+/// expression serves both types where it can.
+macro_rules! table {
+    ($($op:ident |$x:ident, $y:ident| $make32:ident $f32:expr, $make64:ident $f64:expr;)*) => {
+        $(
+            struct $op;
+            impl Map2<f32> for $op {
+                #[inline(always)]
+                fn eval<I: Isa>($x: f32, $y: f32) -> f32 { $f32 }
+            }
+            impl Map2<f64> for $op {
+                #[inline(always)]
+                fn eval<I: Isa>($x: f64, $y: f64) -> f64 { $f64 }
+            }
+        )*
+
+        fn table_f32(op: Binary) -> Option<Kernel2<f32>> {
+            match op {
+                $(Binary::$op => Some($make32::<f32, f32, $op>()),)*
+                _ => None,
+            }
+        }
+
+        fn table_f64(op: Binary) -> Option<Kernel2<f64>> {
+            match op {
+                $(Binary::$op => Some($make64::<f64, f64, $op>()),)*
+                _ => None,
+            }
+        }
+
+        fn has(op: Binary) -> bool {
+            matches!(op, $(Binary::$op)|*)
+        }
+    };
+}
+
+table! {
+    Add |x, y| kernel2 x + y, kernel2 x + y;
+    Atan2 |x, y| kernel2 lanes::atan2::<I>(x, y), scalar2 x.atan2(y);
+    Div |x, y| kernel2 x / y, kernel2 x / y;
+    DivNoNan |x, y| kernel2 if y == 0.0 { 0.0 } else { x / y }, kernel2 if y == 0.0 { 0.0 } else { x / y };
+    EluGrad |dy, y| kernel2 if y < 0.0 { (y + 1.0) * dy } else { dy }, kernel2 if y < 0.0 { (y + 1.0) * dy } else { dy };
+    FloorDiv |x, y| kernel2 (x / y).floor(), kernel2 (x / y).floor();
+    FloorMod |x, y| scalar2 floor_mod(x % y, y), scalar2 floor_mod(x % y, y);
+    Maximum |x, y| kernel2 x.larger(y), kernel2 x.larger(y);
+    Minimum |x, y| kernel2 x.smaller(y), kernel2 x.smaller(y);
+    Mul |x, y| kernel2 x * y, kernel2 x * y;
+    MulNoNan |x, y| kernel2 if y == 0.0 { 0.0 } else { x * y }, kernel2 if y == 0.0 { 0.0 } else { x * y };
+    Pow |x, y| kernel2 lanes::pow::<I>(x, y), scalar2 x.powf(y);
+    ReciprocalGrad |y, dy| kernel2 -dy * y * y, kernel2 -dy * y * y;
+    Relu6Grad |dy, x| kernel2 if x > 0.0 && x < 6.0 { dy } else { 0.0 }, kernel2 if x > 0.0 && x < 6.0 { dy } else { 0.0 };
+    ReluGrad |dy, x| kernel2 if x > 0.0 { dy } else { 0.0 }, kernel2 if x > 0.0 { dy } else { 0.0 };
+    RsqrtGrad |y, dy| kernel2 -0.5 * dy * (y * y * y), kernel2 -0.5 * dy * (y * y * y);
+    SeluGrad |dy, y| kernel2 if y < 0.0 { dy * (y + (SELU_SCALE * SELU_ALPHA) as f32) } else { dy * SELU_SCALE as f32 },
+        kernel2 if y < 0.0 { dy * (y + SELU_SCALE * SELU_ALPHA) } else { dy * SELU_SCALE };
+    SigmoidGrad |y, dy| kernel2 dy * y * (1.0 - y), kernel2 dy * y * (1.0 - y);
+    SoftplusGrad |dy, x| kernel2 dy / (lanes::exp::<I>(-x) + 1.0), scalar2 dy / ((-x).exp() + 1.0);
+    SoftsignGrad |dy, x| kernel2 softsign_grad(dy, 1.0 + x.abs()), kernel2 softsign_grad(dy, 1.0 + x.abs());
+    SqrtGrad |y, dy| kernel2 0.5 * dy / y, kernel2 0.5 * dy / y;
+    SquaredDifference |x, y| kernel2 (x - y) * (x - y), kernel2 (x - y) * (x - y);
+    Sub |x, y| kernel2 x - y, kernel2 x - y;
+    TanhGrad |y, dy| kernel2 dy * (1.0 - y * y), kernel2 dy * (1.0 - y * y);
+    TruncateDiv |x, y| kernel2 (x / y).trunc(), kernel2 (x / y).trunc();
+    TruncateMod |x, y| scalar2 x % y, scalar2 x % y;
+    Xdivy |x, y| kernel2 if x == 0.0 { 0.0 } else { x / y }, kernel2 if x == 0.0 { 0.0 } else { x / y };
+    Xlog1py |x, y| kernel2 zero_or(x, x * lanes::log1p::<I>(y)), scalar2 zero_or(x, x * y.ln_1p());
+    Xlogy |x, y| kernel2 zero_or(x, x * lanes::log::<I>(y)), scalar2 zero_or(x, x * y.ln());
+}
+
+/// `value`, but 0 where `x` is.
+#[inline(always)]
+fn zero_or<T: Real>(x: T, value: T) -> T {
+    if x == T::ZERO { T::ZERO } else { value }
+}
+
+/// Gives the truncated remainder the divisor's sign.
+#[inline(always)]
+fn floor_mod<T: Real>(rest: T, y: T) -> T {
+    if rest != T::ZERO && (rest < T::ZERO) != (y < T::ZERO) {
+        rest.add(y)
+    } else {
+        rest
+    }
+}
+
+#[inline(always)]
+fn softsign_grad<T: Real>(dy: T, scale: T) -> T {
+    dy.div(scale.mul(scale))
+}
+
+impl BinaryElement for f32 {
+    fn supports(op: Binary) -> bool {
+        has(op)
+    }
+
+    fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
+        if let Some(kernel) = table_f32(op) {
+            kernel(x, y, out);
+        }
+    }
+}
+
+impl BinaryElement for f64 {
+    fn supports(op: Binary) -> bool {
+        has(op)
+    }
+
+    fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
+        if let Some(kernel) = table_f64(op) {
+            kernel(x, y, out);
+        }
+    }
+}
+
+macro_rules! half {
+    ($($t:ty),*) => {$(
+        impl BinaryElement for $t {
+            fn supports(op: Binary) -> bool {
+                has(op)
+            }
+
+            fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
+                if let Some(kernel) = table_f32(op) {
+                    through_f32(x, y, out, kernel);
+                }
+            }
+        }
+    )*};
+}
+
+half!(f16, bf16);
+
+/// Runs an `f32` loop on halves, block by block.
+fn through_f32<T: HalfOrSingle>(x: &[T], y: &[T], out: &mut [T], kernel: Kernel2<f32>) {
+    let (mut wide_x, mut wide_y, mut result) = ([0f32; BLOCK], [0f32; BLOCK], [0f32; BLOCK]);
+    for ((x, y), out) in x
+        .chunks(BLOCK)
+        .zip(y.chunks(BLOCK))
+        .zip(out.chunks_mut(BLOCK))
+    {
+        let n = x.len();
+        T::widen(x, &mut wide_x[..n]);
+        T::widen(y, &mut wide_y[..n]);
+        kernel(&wide_x[..n], &wide_y[..n], &mut result[..n]);
+        T::narrow(&result[..n], out);
+    }
+}
