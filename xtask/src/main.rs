@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own chores, written in Rust so that they run everywhere.
 #![expect(clippy::print_stdout, reason = "a program for a person at a terminal")]
 
+mod bench;
 mod codegen;
 mod tensorflow;
 mod test;
@@ -16,6 +17,7 @@ usage: cargo xtask TASK
 
   test [--no-tf] [--fast] [PART…]   everything that guards main
   tidy                              the house rules alone
+  bench [PART…]                     times graphs beside TensorFlow
   codegen                           writes the Rust code of the .proto files";
 
 fn main() -> ExitCode {
@@ -36,6 +38,7 @@ fn run(args: &[String]) -> Result<()> {
     match (task.as_str(), rest) {
         ("test", rest) => test::run(rest),
         ("tidy", []) => tidy::check_workspace(),
+        ("bench", rest) => bench::run(rest),
         ("codegen", []) => codegen::run(),
         ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");
