@@ -65,8 +65,7 @@ pub(crate) fn check_workspace() -> Result<()> {
     for path in &files {
         let bytes = fs::read(workspace::root().join(path))
             .with_context(|| format!("cannot read {path}"))?;
-        // What is not UTF-8 is data.
-        if let Ok(text) = String::from_utf8(bytes) {
+        if let Some(text) = as_text(path, bytes) {
             findings.extend(check_file(path, &text, &known));
         }
     }
@@ -81,6 +80,15 @@ pub(crate) fn check_workspace() -> Result<()> {
     }
     println!("tidy: {} files, nothing found", files.len());
     Ok(())
+}
+
+/// The contents of a file made to be read; `None` for data.
+fn as_text(path: &str, bytes: Vec<u8>) -> Option<String> {
+    let extension = Path::new(path).extension().and_then(|e| e.to_str());
+    if matches!(extension, Some("pb" | "npy" | "npz" | "png")) || bytes.contains(&0) {
+        return None;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn check_file(path: &str, contents: &str, known: &BTreeSet<&str>) -> Vec<Finding> {
@@ -142,6 +150,14 @@ mod tests {
         let left = without_allowed(findings(), &[("b.rs", "900", "why")]);
         assert_eq!(left.len(), 2);
         assert!(left[1].what.starts_with("exception without a use"));
+    }
+
+    #[test]
+    fn leaves_data_alone() {
+        assert!(as_text("a.pb", b"text ".to_vec()).is_none());
+        assert!(as_text("a.index", b"a\0".to_vec()).is_none());
+        assert!(as_text("a", b"\xff".to_vec()).is_none());
+        assert!(as_text("a.txt", b"text ".to_vec()).is_some());
     }
 
     #[test]
