@@ -1,5 +1,6 @@
 //! The program that runs graphs in TensorFlow for all comparisons: it must answer every case,
 //! whatever became of the one before.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +20,7 @@ const DOUBLED: &str = "CAESBBICCAIiCAAAQEAAAIBA";
 /// The answers to the lines, or `None` where there is no TensorFlow.
 fn answers(lines: &[String]) -> Option<Vec<Value>> {
     let Some(python) = std::env::var_os("TENSORFLEET_TF_PYTHON") else {
-        println!("SKIPPED: TENSORFLEET_TF_PYTHON is not set");
+        eprintln!("SKIPPED: TENSORFLEET_TF_PYTHON is not set");
         return None;
     };
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/reference/run_graphs.py");
