@@ -209,6 +209,32 @@ impl Attrs {
     }
 }
 
+macro_rules! conversions {
+    ($($type:ty => |$value:ident| $make:expr;)*) => {$(
+        impl From<$type> for AttrValue {
+            fn from($value: $type) -> AttrValue {
+                $make
+            }
+        }
+    )*};
+}
+
+conversions! {
+    bool => |value| AttrValue::B(value);
+    i64 => |value| AttrValue::I(value);
+    f32 => |value| AttrValue::F(value);
+    &str => |value| AttrValue::S(Bytes::copy_from_slice(value.as_bytes()));
+    String => |value| AttrValue::S(value.into());
+    DType => |value| AttrValue::Type(value.into());
+    PortType => |value| AttrValue::Type(value);
+    PartialShape => |value| AttrValue::Shape(value);
+    Tensor => |value| AttrValue::Tensor(value);
+    FuncRef => |value| AttrValue::Func(value);
+    Vec<i64> => |value| AttrValue::List(AttrList::I(value));
+    Vec<DType> => |value| AttrValue::List(AttrList::Type(value.into_iter().map(PortType::from).collect()));
+    Vec<PartialShape> => |value| AttrValue::List(AttrList::Shape(value));
+}
+
 #[cold]
 fn mismatch(name: &str, wanted: &str, found: Option<&AttrValue>) -> tensorfleet_status::Status {
     match found {
