@@ -1,0 +1,68 @@
+//! Every op: signature, shape rule, gradient, kernels and examples, one place each.
+//!
+//! One file is one op or one table-driven family of ops that differ by a scalar function. A file holds
+//! the `static` [`OpDef`](tensorfleet_graph::OpDef), the functions it names, and nothing else. Registration is one line in the
+//! family's table. There is no mutable static here: all state lives in resources.
+
+mod array;
+mod call;
+mod control_flow;
+mod data_flow;
+mod io;
+mod math;
+mod nn;
+mod random;
+mod sparse;
+mod state;
+mod string;
+mod summary;
+mod training;
+pub mod types;
+
+use std::sync::Arc;
+
+use tensorfleet_graph::{OpDef, Registry};
+use tensorfleet_status::Result;
+
+/// The ops of one folder: single definitions, and tables of alike ones.
+pub struct Family {
+    /// The folder's name.
+    pub name: &'static str,
+    /// One definition each.
+    pub ops: &'static [&'static OpDef],
+    /// Tables of definitions.
+    pub tables: &'static [&'static [OpDef]],
+}
+
+/// All families.
+pub static FAMILIES: &[&Family] = &[
+    &array::FAMILY,
+    &call::FAMILY,
+    &control_flow::FAMILY,
+    &data_flow::FAMILY,
+    &io::FAMILY,
+    &math::FAMILY,
+    &nn::FAMILY,
+    &random::FAMILY,
+    &sparse::FAMILY,
+    &state::FAMILY,
+    &string::FAMILY,
+    &summary::FAMILY,
+    &training::FAMILY,
+];
+
+/// Every op.
+pub fn all() -> impl Iterator<Item = &'static OpDef> {
+    FAMILIES.iter().flat_map(|family| {
+        family
+            .ops
+            .iter()
+            .copied()
+            .chain(family.tables.iter().flat_map(|table| table.iter()))
+    })
+}
+
+/// A registry of every op.
+pub fn registry() -> Result<Arc<Registry>> {
+    Registry::new(all()).map(Arc::new)
+}

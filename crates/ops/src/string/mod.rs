@@ -1,0 +1,9 @@
+//! Text.
+
+use crate::Family;
+
+pub(crate) static FAMILY: Family = Family {
+    name: "string",
+    ops: &[],
+    tables: &[],
+};

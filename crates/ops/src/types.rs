@@ -1,0 +1,164 @@
+//! Lists of dtypes for kernel tables, and macros that pick the Rust type of a dtype.
+
+use tensorfleet_tensor::DType;
+
+/// half, bfloat16, float, double.
+pub const FLOATS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F64];
+
+/// int8 to int64.
+pub const SIGNED: &[DType] = &[DType::I8, DType::I16, DType::I32, DType::I64];
+
+/// int8 to int64, uint8 to uint64.
+pub const INTEGERS: &[DType] = &[
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+];
+
+/// complex64, complex128.
+pub const COMPLEX: &[DType] = &[DType::C64, DType::C128];
+
+/// Floats and integers.
+pub const REAL_NUMBERS: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+];
+
+/// Floats, integers and complex numbers.
+pub const NUMBERS: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+];
+
+/// int32, int64.
+pub const INDEX: &[DType] = &[DType::I32, DType::I64];
+
+/// Runs the body with a type alias for a float dtype; `else` is for all others:
+/// `by_float!(dtype, T => run::<T>(ctx), else => Err(...))`.
+#[macro_export]
+macro_rules! by_float {
+    ($dtype:expr, $t:ident => $body:expr, else => $other:expr) => {
+        match $dtype {
+            tensorfleet_tensor::DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            tensorfleet_tensor::DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            tensorfleet_tensor::DType::F16 => {
+                type $t = tensorfleet_tensor::f16;
+                $body
+            }
+            tensorfleet_tensor::DType::BF16 => {
+                type $t = tensorfleet_tensor::bf16;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+
+/// Like [`by_float!`] for the integers.
+#[macro_export]
+macro_rules! by_integer {
+    ($dtype:expr, $t:ident => $body:expr, else => $other:expr) => {
+        match $dtype {
+            tensorfleet_tensor::DType::I8 => {
+                type $t = i8;
+                $body
+            }
+            tensorfleet_tensor::DType::I16 => {
+                type $t = i16;
+                $body
+            }
+            tensorfleet_tensor::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            tensorfleet_tensor::DType::I64 => {
+                type $t = i64;
+                $body
+            }
+            tensorfleet_tensor::DType::U8 => {
+                type $t = u8;
+                $body
+            }
+            tensorfleet_tensor::DType::U16 => {
+                type $t = u16;
+                $body
+            }
+            tensorfleet_tensor::DType::U32 => {
+                type $t = u32;
+                $body
+            }
+            tensorfleet_tensor::DType::U64 => {
+                type $t = u64;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+
+/// Like [`by_float!`] for the complex numbers.
+#[macro_export]
+macro_rules! by_complex {
+    ($dtype:expr, $t:ident => $body:expr, else => $other:expr) => {
+        match $dtype {
+            tensorfleet_tensor::DType::C64 => {
+                type $t = tensorfleet_tensor::Complex32;
+                $body
+            }
+            tensorfleet_tensor::DType::C128 => {
+                type $t = tensorfleet_tensor::Complex64;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+
+/// Like [`by_float!`] for floats and integers.
+#[macro_export]
+macro_rules! by_real {
+    ($dtype:expr, $t:ident => $body:expr, else => $other:expr) => {
+        $crate::by_float!($dtype, $t => $body, else => $crate::by_integer!($dtype, $t => $body, else => $other))
+    };
+}
+
+/// Like [`by_float!`] for floats, integers and complex numbers.
+#[macro_export]
+macro_rules! by_number {
+    ($dtype:expr, $t:ident => $body:expr, else => $other:expr) => {
+        $crate::by_real!($dtype, $t => $body, else => $crate::by_complex!($dtype, $t => $body, else => $other))
+    };
+}
