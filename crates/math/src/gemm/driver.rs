@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use super::pack::pack;
 use super::simd::{Kernels, Real, Store, Tile};
 use super::{Epilogue, Job, Operand, scratch, thin};
 use crate::par::Par;
@@ -300,7 +301,7 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
-    /// One register tile; a ragged one goes through a small buffer.
+    /// One register tile.
     fn tile(
         &self,
         depth: usize,
@@ -310,7 +311,6 @@ impl<T: Real> Product<'_, T> {
         c: *mut T,
         store: Store<T>,
     ) {
-        let (kernel, width) = self.kernels.tile(rows, used);
         let tile = Tile {
             depth,
             segments: 1,
@@ -325,93 +325,8 @@ impl<T: Real> Product<'_, T> {
             c_row: self.c_stride,
             store,
         };
-        if used == width {
-            // SAFETY: panels are `depth` deep and as wide as the kernel reads (packed ones are padded); the tile lies in this
-            // task's block of C; the kernels were chosen for this CPU.
-            return unsafe { kernel(&tile) };
-        }
-        let mut buffer = [T::ZERO; 14 * 32];
-        let c_row = width;
-        // SAFETY: as above; the buffer holds the largest tile of any kernel set.
-        unsafe {
-            kernel(&Tile {
-                c: buffer.as_mut_ptr(),
-                c_row,
-                store: Store::Set,
-                ..tile
-            })
-        };
-        for (i, from) in buffer.chunks(width).take(rows).enumerate() {
-            // SAFETY: the `used` first columns of row `i` lie in this task's block of C.
-            let to =
-                unsafe { std::slice::from_raw_parts_mut(c.wrapping_add(i * self.c_stride), used) };
-            for (to, &x) in to.iter_mut().zip(from) {
-                *to = match store {
-                    Store::Set => x,
-                    Store::Add => to.plus(x),
-                    Store::Scale(alpha, beta) if beta == T::ZERO => alpha.times(x),
-                    Store::Scale(alpha, beta) => alpha.times(x).plus(beta.times(*to)),
-                };
-            }
-        }
-    }
-}
-
-/// Packs `used` lines of `depth` elements into a panel `width` wide, zeros behind: `to[p·width + i]`.
-///
-/// Lines lie `stride` apart and along the depth if `lines`, else side by side with the depth `stride` apart.
-fn pack<T: Real>(
-    kernels: &Kernels<T>,
-    from: &[T],
-    stride: usize,
-    lines: bool,
-    (used, width): (usize, usize),
-    depth: usize,
-    to: &mut [T],
-) {
-    if lines && used == width {
-        assert!(
-            (used - 1) * stride + depth <= from.len() && depth * width + kernels.lanes <= to.len()
-        );
-        // SAFETY: both lengths were checked just now; the kernels were chosen for this CPU.
-        return unsafe { (kernels.pack)(from.as_ptr(), stride, width, depth, to.as_mut_ptr()) };
-    }
-    for (p, to) in to.chunks_exact_mut(width).take(depth).enumerate() {
-        let (to, pad) = to.split_at_mut(used);
-        if lines {
-            for (i, to) in to.iter_mut().enumerate() {
-                *to = from[i * stride + p];
-            }
-        } else {
-            copy(&from[p * stride..][..used], to);
-        }
-        pad.fill(T::ZERO);
-    }
-}
-
-/// A copy that is a few vector moves for the usual widths.
-#[inline]
-fn copy<T: Copy>(from: &[T], to: &mut [T]) {
-    fn fixed<T: Copy, const N: usize>(from: &[T], to: &mut [T]) -> bool {
-        match (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) {
-            (Some(from), Some(to)) => {
-                *to = *from;
-                true
-            }
-            _ => false,
-        }
-    }
-    let done = match from.len() {
-        4 => fixed::<T, 4>(from, to),
-        5 => fixed::<T, 5>(from, to),
-        6 => fixed::<T, 6>(from, to),
-        8 => fixed::<T, 8>(from, to),
-        14 => fixed::<T, 14>(from, to),
-        16 => fixed::<T, 16>(from, to),
-        32 => fixed::<T, 32>(from, to),
-        _ => false,
-    };
-    if !done {
-        to.copy_from_slice(from);
+        // SAFETY: panels are `depth` deep and as wide as the kernel reads (packed ones are padded); the tile lies in this
+        // task's block of C; the kernels were chosen for this CPU.
+        unsafe { self.kernels.run(rows, used, &tile) };
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! mod        public types, checks, batches
 //! driver     cuts C into tiles for the threads, blocks for the caches, panels for the registers
+//! pack       copies operands into panels
 //! thin       m == 1 or n == 1: matrix times vector
 //! simd       register tiles for each instruction set
 //! widened    half and bfloat16 through f32; complex through its real and imaginary parts; integers by plain loops
@@ -15,6 +16,7 @@ mod driver;
 mod element;
 
 mod integer;
+pub(crate) mod pack;
 pub(crate) mod scratch;
 pub(crate) mod simd;
 #[cfg(test)]

@@ -9,6 +9,13 @@
 //!
 //! Segments let one tile run over what is not evenly spaced as a whole: the rows of a filter window, or the rows of an image.
 
+use crate::gemm::Element;
+
+/// Rows of the largest tile of any table.
+const MOST_ROWS: usize = 14;
+/// Columns of the widest tile of any table.
+const MOST_COLUMNS: usize = 32;
+
 /// How a tile is combined with what is in `C`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Store<T> {
@@ -83,6 +90,42 @@ impl<T> Kernels<T> {
             (self.narrow[rows - 1], self.lanes)
         } else {
             (self.wide[rows - 1], 2 * self.lanes)
+        }
+    }
+}
+
+impl<T: Element> Kernels<T> {
+    /// Computes a tile of `rows` by `used` elements; a ragged one goes through a small buffer.
+    ///
+    /// # Safety
+    /// As [`TileFn`], but only the `used` first columns of C need be writable; B is read in whole vectors.
+    pub(crate) unsafe fn run(&self, rows: usize, used: usize, tile: &Tile<T>) {
+        let (kernel, width) = self.tile(rows, used);
+        if used == width {
+            // SAFETY: the caller's contract.
+            return unsafe { kernel(tile) };
+        }
+        let mut buffer = [T::ZERO; MOST_ROWS * MOST_COLUMNS];
+        let whole = Tile {
+            c: buffer.as_mut_ptr(),
+            c_row: width,
+            store: Store::Set,
+            ..*tile
+        };
+        // SAFETY: the caller's contract; the buffer holds the largest tile of any table.
+        unsafe { kernel(&whole) };
+        for (i, from) in buffer.chunks(width).take(rows).enumerate() {
+            let first = tile.c.wrapping_add(i * tile.c_row);
+            // SAFETY: the `used` first columns of row `i` are writable by the caller's contract.
+            let to = unsafe { std::slice::from_raw_parts_mut(first, used) };
+            for (to, &x) in to.iter_mut().zip(from) {
+                *to = match tile.store {
+                    Store::Set => x,
+                    Store::Add => to.plus(x),
+                    Store::Scale(alpha, beta) if beta == T::ZERO => alpha.times(x),
+                    Store::Scale(alpha, beta) => alpha.times(x).plus(beta.times(*to)),
+                };
+            }
         }
     }
 }

@@ -1,0 +1,243 @@
+//! The types convolutions are made of, and which path each takes.
+
+use half::{bf16, f16};
+
+use super::correlate::{self, Correlation, Output, Panels};
+use super::slab::Images;
+use super::{Conv2d, filter_grad, input_grad, naive};
+use crate::gemm::simd::Real;
+use crate::gemm::{self, Dims, Epilogue, Operand};
+use crate::par::{Par, chunks_mut};
+
+/// A number that can be convolved.
+pub trait Element: gemm::Element {
+    /// The forward pass for checked, non-empty slices.
+    #[doc(hidden)]
+    fn forward(
+        par: &dyn Par,
+        conv: &Conv2d,
+        input: &[Self],
+        filter: &[Self],
+        output: &mut [Self],
+        epilogue: Epilogue<'_, Self>,
+    ) {
+        naive::forward(par, conv, input, filter, output, epilogue);
+    }
+
+    /// The input's gradient for checked, non-empty slices.
+    #[doc(hidden)]
+    fn backprop_input(
+        par: &dyn Par,
+        conv: &Conv2d,
+        filter: &[Self],
+        grad: &[Self],
+        input: &mut [Self],
+    ) {
+        naive::backprop_input(par, conv, filter, grad, input);
+    }
+
+    /// The filter's gradient for checked, non-empty slices.
+    #[doc(hidden)]
+    fn backprop_filter(
+        par: &dyn Par,
+        conv: &Conv2d,
+        input: &[Self],
+        grad: &[Self],
+        filter: &mut [Self],
+    ) {
+        naive::backprop_filter(par, conv, input, grad, filter);
+    }
+}
+
+impl Element for i32 {}
+impl Element for i64 {}
+
+macro_rules! reals {
+    ($($t:ty),*) => {$(
+        impl Element for $t {
+            fn forward(par: &dyn Par, conv: &Conv2d, input: &[Self], filter: &[Self], output: &mut [Self], epilogue: Epilogue<'_, Self>) {
+                forward(par, conv, input, filter, output, epilogue);
+            }
+
+            fn backprop_input(par: &dyn Par, conv: &Conv2d, filter: &[Self], grad: &[Self], input: &mut [Self]) {
+                backprop_input(par, conv, filter, grad, input);
+            }
+
+            fn backprop_filter(par: &dyn Par, conv: &Conv2d, input: &[Self], grad: &[Self], filter: &mut [Self]) {
+                backprop_filter(par, conv, input, grad, filter);
+            }
+        }
+    )*};
+}
+reals!(f32, f64);
+
+/// Sizes of the product that the convolution is, if it is one.
+fn as_product(conv: &Conv2d) -> Option<Dims> {
+    let (m, k) = if conv.is_pointwise() {
+        (
+            conv.batch * conv.output[0] * conv.output[1],
+            conv.in_channels,
+        )
+    } else if conv.is_dense() {
+        (conv.batch, conv.input[0] * conv.input[1] * conv.in_channels)
+    } else {
+        return None;
+    };
+    Some(Dims {
+        m,
+        n: conv.out_channels,
+        k,
+    })
+}
+
+fn forward<T: Real + Element>(
+    par: &dyn Par,
+    conv: &Conv2d,
+    input: &[T],
+    filter: &[T],
+    output: &mut [T],
+    epilogue: Epilogue<'_, T>,
+) {
+    if conv.in_channels == 0 {
+        return naive::forward(par, conv, input, filter, output, epilogue);
+    }
+    if let Some(dims) = as_product(conv) {
+        let (a, b) = (Operand::new(input, dims.k), Operand::new(filter, dims.n));
+        return gemm::gemm(par, dims, T::ONE, a, b, T::ZERO, output, dims.n, epilogue);
+    }
+    let kernels = T::kernels();
+    let (depth, width) = (conv.group_in(), conv.group_out());
+    for group in 0..conv.groups {
+        let rows = conv.filter[0] * conv.filter[1] * depth;
+        let runs = [(group * width, rows)];
+        let panels = Panels::pack(kernels, filter, &runs, width, conv.out_channels, false);
+        let shape = Correlation {
+            batch: conv.batch,
+            images: Images {
+                height: conv.input[0],
+                width: conv.input[1],
+                pixel: conv.in_channels,
+                channels: depth,
+                first: group * depth,
+            },
+            taps: conv.filter,
+            stride: conv.stride,
+            dilation: conv.dilation,
+            origin: conv.before.map(|before| -(before as isize)),
+            output: Output {
+                size: conv.output,
+                channels: width,
+                first: group * width,
+                image: conv.output[0] * conv.output[1] * conv.out_channels,
+                row: conv.output[1] * conv.out_channels,
+                pixel: conv.out_channels,
+            },
+        };
+        correlate::run(par, kernels, &shape, input, &panels, output, epilogue);
+    }
+}
+
+fn backprop_input<T: Real + Element>(
+    par: &dyn Par,
+    conv: &Conv2d,
+    filter: &[T],
+    grad: &[T],
+    input: &mut [T],
+) {
+    if let Some(Dims { m, n, k }) = as_product(conv) {
+        let dims = Dims { m, n: k, k: n };
+        let (a, b) = (Operand::new(grad, n), Operand::transposed(filter, n));
+        return gemm::gemm(par, dims, T::ONE, a, b, T::ZERO, input, k, Epilogue::None);
+    }
+    if !input_grad::applies(conv) {
+        return naive::backprop_input(par, conv, filter, grad, input);
+    }
+    input_grad::run(par, T::kernels(), conv, filter, grad, input);
+}
+
+fn backprop_filter<T: Real + Element>(
+    par: &dyn Par,
+    conv: &Conv2d,
+    input: &[T],
+    grad: &[T],
+    filter: &mut [T],
+) {
+    if conv.is_dense() {
+        let (m, k) = (conv.input[0] * conv.input[1] * conv.in_channels, conv.batch);
+        let dims = Dims {
+            m,
+            n: conv.out_channels,
+            k,
+        };
+        let (a, b) = (Operand::transposed(input, m), Operand::new(grad, dims.n));
+        return gemm::gemm(
+            par,
+            dims,
+            T::ONE,
+            a,
+            b,
+            T::ZERO,
+            filter,
+            dims.n,
+            Epilogue::None,
+        );
+    }
+    filter_grad::run(par, T::kernels(), conv, input, grad, filter);
+}
+
+/// Half types are widened to f32, convolved there, and rounded once; the epilogue runs on the rounded values.
+macro_rules! halves {
+    ($($t:ty),*) => {$(
+        impl Element for $t {
+            fn forward(par: &dyn Par, conv: &Conv2d, input: &[Self], filter: &[Self], output: &mut [Self], epilogue: Epilogue<'_, Self>) {
+                let mut wide = vec![0.0; output.len()];
+                let [input, filter] = [input, filter].map(|x| convert(par, x, Self::to_f32));
+                forward(par, conv, &input, &filter, &mut wide, Epilogue::None);
+                convert_into(par, &wide, output, Self::from_f32);
+                if !matches!(epilogue, Epilogue::None) {
+                    for pixel in output.chunks_mut(conv.out_channels) {
+                        epilogue.apply(0, pixel);
+                    }
+                }
+            }
+
+            fn backprop_input(par: &dyn Par, conv: &Conv2d, filter: &[Self], grad: &[Self], input: &mut [Self]) {
+                let mut wide = vec![0.0; input.len()];
+                let [filter, grad] = [filter, grad].map(|x| convert(par, x, Self::to_f32));
+                backprop_input(par, conv, &filter, &grad, &mut wide);
+                convert_into(par, &wide, input, Self::from_f32);
+            }
+
+            fn backprop_filter(par: &dyn Par, conv: &Conv2d, input: &[Self], grad: &[Self], filter: &mut [Self]) {
+                let mut wide = vec![0.0; filter.len()];
+                let [input, grad] = [input, grad].map(|x| convert(par, x, Self::to_f32));
+                backprop_filter(par, conv, &input, &grad, &mut wide);
+                convert_into(par, &wide, filter, Self::from_f32);
+            }
+        }
+    )*};
+}
+halves!(f16, bf16);
+
+fn convert<T: Copy + Sync, U: Copy + Default + Send>(
+    par: &dyn Par,
+    from: &[T],
+    f: impl Fn(T) -> U + Sync,
+) -> Vec<U> {
+    let mut to = vec![U::default(); from.len()];
+    convert_into(par, from, &mut to, f);
+    to
+}
+
+fn convert_into<T: Copy + Sync, U: Send>(
+    par: &dyn Par,
+    from: &[T],
+    to: &mut [U],
+    f: impl Fn(T) -> U + Sync,
+) {
+    chunks_mut(par, to, 16 << 10, |first, to| {
+        for (to, &x) in to.iter_mut().zip(&from[first..]) {
+            *to = f(x);
+        }
+    });
+}
