@@ -7,6 +7,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use tensorfleet_math::movement::{
+    Gather, Updates, View, concat, copy_view_bytes, gather_bytes, pad_bytes, scatter,
+    scatter_update_bytes, top_k,
+};
 use tensorfleet_math::par::{Par, Pool, Serial};
 use tensorfleet_math::random::{
     Philox, fill_normal, fill_truncated_normal, fill_uniform, fill_uniform_int,
@@ -34,7 +38,7 @@ fn shortest(mut body: impl FnMut()) -> f64 {
     let begin = Instant::now();
     let mut best = Duration::MAX;
     let mut runs = 0;
-    while runs < 5 || (begin.elapsed() < Duration::from_millis(300) && runs < 2000) {
+    while runs < 5 || (begin.elapsed() < Duration::from_millis(500) && runs < 2000) {
         let start = Instant::now();
         body();
         best = best.min(start.elapsed());
@@ -53,13 +57,11 @@ fn main() {
         filter,
         pool: Pool::new(threads),
     };
-    println!(
-        "{:44} {:>10} {:>10}",
-        "µs",
-        "1 thread",
-        format!("{threads} threads")
-    );
+    let all = format!("{threads} threads");
+    println!("{:44} {:>10} {all:>10}", "µs", "1 thread");
     random(&bench);
+    movement(&bench);
+    rows(&bench);
 }
 
 fn random(bench: &Bench) {
@@ -88,5 +90,179 @@ fn random(bench: &Bench) {
     let mut out = [0.0_f32; 10];
     bench.run("random/normal f32 10", |par| {
         fill_normal(par, philox, black_box(&mut out))
+    });
+}
+
+fn movement(bench: &Bench) {
+    for (name, size, dims, order) in [
+        ("transpose f32 1024x1024", 4, vec![1024, 1024], vec![1, 0]),
+        ("transpose f32 256x256", 4, vec![256, 256], vec![1, 0]),
+        ("transpose f64 1024x1024", 8, vec![1024, 1024], vec![1, 0]),
+        ("transpose u8 1024x1024", 1, vec![1024, 1024], vec![1, 0]),
+        (
+            "transpose f32 32x56x56x64 to NCHW",
+            4,
+            vec![32, 56, 56, 64],
+            vec![0, 3, 1, 2],
+        ),
+        (
+            "transpose f32 32x64x56x56 to NHWC",
+            4,
+            vec![32, 64, 56, 56],
+            vec![0, 2, 3, 1],
+        ),
+        (
+            "transpose f32 32x224x224x3 to NCHW",
+            4,
+            vec![32, 224, 224, 3],
+            vec![0, 3, 1, 2],
+        ),
+        (
+            "transpose f32 128x64x8x64 (0213)",
+            4,
+            vec![128, 64, 8, 64],
+            vec![0, 2, 1, 3],
+        ),
+    ] {
+        let len: usize = dims.iter().product();
+        let src = vec![1_u8; len * size];
+        let mut dst = vec![0; len * size];
+        let view = View::transposed(&dims, &order);
+        bench.run(&format!("movement/{name}"), |par| {
+            copy_view_bytes(par, size, black_box(&src), &view, black_box(&mut dst));
+        });
+    }
+    let src = vec![1.0_f32; MILLION];
+    let mut dst = vec![0.0_f32; 4 * MILLION];
+    bench.run("movement/concat f32 4x 1024x1024 axis 1", |par| {
+        let parts = [(src.as_slice(), 1024); 4];
+        concat(par, black_box(&parts), black_box(&mut dst));
+    });
+    let src = vec![1_u8; 4 * MILLION];
+    let mut dst = vec![0_u8; 16 * MILLION];
+    let tile = View::tiled(&[1024, 1024], &[2, 2]);
+    bench.run("movement/tile f32 1024x1024 by 2x2", |par| {
+        copy_view_bytes(par, 4, black_box(&src), &tile, black_box(&mut dst));
+    });
+    let slice = View::sliced(&[1024, 1024], &[0, 1], &[1, 2], &[1024, 511]);
+    bench.run("movement/slice f32 1024x1024 [:, 1:-1:2]", |par| {
+        copy_view_bytes(
+            par,
+            4,
+            black_box(&src),
+            &slice,
+            black_box(&mut dst[..4 * 1024 * 511]),
+        );
+    });
+    let reverse = View::reversed(&[1024, 1024], &[false, true]);
+    bench.run("movement/reverse f32 1024x1024 axis 1", |par| {
+        copy_view_bytes(
+            par,
+            4,
+            black_box(&src),
+            &reverse,
+            black_box(&mut dst[..4 * MILLION]),
+        );
+    });
+    let broadcast = View::broadcast(&[1024, 1], &[1024, 1024]);
+    bench.run("movement/broadcast f32 1024x1 to 1024x1024", |par| {
+        copy_view_bytes(
+            par,
+            4,
+            black_box(&src[..4096]),
+            &broadcast,
+            black_box(&mut dst[..4 * MILLION]),
+        );
+    });
+    let len = 32 * 58 * 58 * 64;
+    let src = vec![1_u8; 4 * 32 * 56 * 56 * 64];
+    let mut dst = vec![0_u8; 4 * len];
+    bench.run("movement/pad f32 32x56x56x64 by 1", |par| {
+        let paddings = [(0, 0), (1, 1), (1, 1), (0, 0)];
+        pad_bytes(
+            par,
+            4,
+            black_box(&src),
+            &[32, 56, 56, 64],
+            &paddings,
+            &[0; 4],
+            black_box(&mut dst),
+        );
+    });
+    let src: Vec<f32> = (0..MILLION as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32)
+        .collect();
+    let (mut values, mut indices) = (vec![0.0; 1024 * 10], vec![0_i32; 1024 * 10]);
+    bench.run("movement/top_k f32 1024x1024 k 10", |par| {
+        top_k(
+            par,
+            black_box(&src),
+            1024,
+            10,
+            &mut values,
+            &mut indices,
+            |a, b| a > b,
+        );
+    });
+}
+
+const ROWS: usize = 26_624;
+const WIDTH: usize = 64;
+const TABLE: usize = 1_000_000;
+
+fn row_indices() -> Vec<i32> {
+    let philox = Philox::new(5, 5);
+    let mut indices = vec![0; ROWS];
+    fill_uniform_int(&Serial, philox, 0, TABLE as i32, &mut indices);
+    indices
+}
+
+fn rows(bench: &Bench) {
+    let indices = row_indices();
+    let mut table = vec![1_u8; TABLE * WIDTH * 4];
+    let mut updates = vec![0_u8; ROWS * WIDTH * 4];
+    let shape = Gather {
+        batch: 1,
+        outer: 1,
+        limit: TABLE,
+        inner: WIDTH,
+        count: ROWS,
+    };
+    bench.run("rows/gather f32 26624x64 of 1M", |par| {
+        gather_bytes(
+            par,
+            4,
+            shape,
+            black_box(&table),
+            &indices,
+            black_box(&mut updates),
+        )
+        .unwrap();
+    });
+    bench.run("rows/scatter_update f32 26624x64 of 1M", |par| {
+        scatter_update_bytes(
+            par,
+            4,
+            black_box(&mut table),
+            WIDTH,
+            &indices,
+            black_box(&updates),
+        )
+        .unwrap();
+    });
+    drop((table, updates));
+    let mut table = vec![1.0_f32; TABLE * WIDTH];
+    let updates = vec![0.5_f32; ROWS * WIDTH];
+    bench.run("rows/scatter_add f32 26624x64 of 1M", |par| {
+        let updates = Updates::Rows(black_box(&updates));
+        scatter(
+            par,
+            black_box(&mut table),
+            WIDTH,
+            &indices,
+            updates,
+            |a, b| *a += b,
+        )
+        .unwrap();
     });
 }

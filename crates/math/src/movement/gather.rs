@@ -1,7 +1,8 @@
 //! Rows picked by index.
 
-use super::copy::copy_slice;
+use super::cell::Cells as _;
 use super::index::{BadIndex, Index, check_indices};
+use super::mover::{ByBytes, ByClone, Mover};
 use super::prefetch::{AHEAD, prefetch};
 use super::{Item, by_size};
 use crate::par::{Par, rows_mut};
@@ -35,6 +36,17 @@ pub fn gather<T: Item, I: Index>(
     indices: &[I],
     dst: &mut [T],
 ) -> Result<(), BadIndex> {
+    gather_with(ByClone, par, shape, src, indices, dst)
+}
+
+fn gather_with<T: Item, I: Index>(
+    mover: impl Mover<T>,
+    par: &dyn Par,
+    shape: Gather,
+    src: &[T],
+    indices: &[I],
+    dst: &mut [T],
+) -> Result<(), BadIndex> {
     let Gather {
         batch,
         outer,
@@ -59,7 +71,7 @@ pub fn gather<T: Item, I: Index>(
             let (part, behind) = rest.split_at_mut(rows * inner);
             let plane = &src[segment * limit * inner..(segment + 1) * limit * inner];
             let run = segment / outer * count + skipped;
-            gather_plane(plane, inner, &indices[run..run + rows], part);
+            gather_plane(mover, plane, inner, &indices[run..run + rows], part);
             rest = behind;
             segment += 1;
             skipped = 0;
@@ -69,7 +81,13 @@ pub fn gather<T: Item, I: Index>(
 }
 
 /// Gathers rows of one plane; the indices are good.
-fn gather_plane<T: Item, I: Index>(src: &[T], inner: usize, indices: &[I], dst: &mut [T]) {
+fn gather_plane<T: Item, I: Index>(
+    mover: impl Mover<T>,
+    src: &[T],
+    inner: usize,
+    indices: &[I],
+    dst: &mut [T],
+) {
     if inner == 1 {
         for (dst, index) in dst.iter_mut().zip(indices) {
             dst.clone_from(&src[index.position()]);
@@ -81,7 +99,7 @@ fn gather_plane<T: Item, I: Index>(src: &[T], inner: usize, indices: &[I], dst: 
             prefetch(&src[index.position() * inner..][..inner]);
         }
         let at = indices[i].position() * inner;
-        copy_slice(&src[at..at + inner], dst);
+        mover.copy(&src[at..at + inner], dst);
     }
 }
 
@@ -100,6 +118,10 @@ pub fn gather_bytes<I: Index>(
     // Rows of few bytes move as one element, others as so many bytes: the element size as such plays no part.
     let row = shape.inner * size;
     let unit = Gather { inner: 1, ..shape };
+    let bytes = Gather {
+        inner: row,
+        ..shape
+    };
     by_size!(rows row, Cell => gather(par, unit, Cell::of(src), indices, Cell::of_mut(dst)),
-        else gather(par, Gather { inner: row, ..shape }, src, indices, dst))
+        else gather_with(ByBytes, par, bytes, <[u8; 1]>::of(src), indices, <[u8; 1]>::of_mut(dst)))
 }

@@ -20,6 +20,7 @@ mod copy;
 mod gather;
 mod index;
 mod join;
+pub(crate) mod mover;
 mod pick;
 pub(crate) mod prefetch;
 mod remap;

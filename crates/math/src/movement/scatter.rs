@@ -51,7 +51,12 @@ pub fn scatter<T: Item, I: Index>(
         };
         for_each_ahead(
             rows,
-            |position| prefetch(row(position)),
+            |position| {
+                prefetch(row(position));
+                if let Updates::Rows(updates) = updates {
+                    prefetch(&updates[position * row_len..(position + 1) * row_len]);
+                }
+            },
             |position| match updates {
                 Updates::Rows(updates) => {
                     let updates = &updates[position * row_len..(position + 1) * row_len];
@@ -119,19 +124,31 @@ pub(crate) fn for_owned_rows<I: Index>(
     row_len: usize,
     body: impl Fn(Owned<'_>) + Sync,
 ) {
-    let parts = par.threads();
-    if parts == 1 || indices.len() * row_len < SERIAL || u32::try_from(indices.len()).is_err() {
+    if par.threads() == 1
+        || indices.len() * row_len < SERIAL
+        || u32::try_from(indices.len()).is_err()
+    {
         return body(Owned::All(indices.len()));
+    }
+    // More parts than threads, so that a thread that comes late does not hold up the rest.
+    let parts = (4 * par.threads()).min(256);
+    let mut ends = vec![0; parts + 1];
+    for index in indices {
+        ends[owner(index.position(), parts) + 1] += 1;
+    }
+    for part in 0..parts {
+        ends[part + 1] += ends[part];
+    }
+    let begins = ends.clone();
+    let mut positions = vec![0; indices.len()];
+    for (position, index) in indices.iter().enumerate() {
+        let next = &mut ends[owner(index.position(), parts)];
+        positions[*next] = position as u32;
+        *next += 1;
     }
     par.for_each(parts, 1, &|range| {
         for part in range {
-            let mut own = Vec::with_capacity(indices.len() / parts + indices.len() / 8);
-            for (position, index) in indices.iter().enumerate() {
-                if owner(index.position(), parts) == part {
-                    own.push(position as u32);
-                }
-            }
-            body(Owned::Some(&own));
+            body(Owned::Some(&positions[begins[part]..begins[part + 1]]));
         }
     });
 }

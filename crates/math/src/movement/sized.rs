@@ -4,14 +4,17 @@
 
 use super::by_size;
 use super::cell::Cells as _;
+use super::copy::copy_view_with;
 use super::index::Index;
+use super::join::{concat_with, pad_with};
+use super::mover::ByBytes;
 use super::view::View;
-use super::{concat, copy_view, one_hot, pad, paste_view, remap};
+use super::{one_hot, paste_view, remap};
 use crate::par::Par;
 
-/// [`copy_view`] for elements of `size` bytes.
+/// [`copy_view`](super::copy_view) for elements of `size` bytes.
 pub fn copy_view_bytes(par: &dyn Par, size: usize, src: &[u8], view: &View, dst: &mut [u8]) {
-    by_size!(size, Cell => copy_view(par, Cell::of(src), view, Cell::of_mut(dst)));
+    by_size!(size, Cell => copy_view_with(ByBytes, par, Cell::of(src), view, Cell::of_mut(dst)));
 }
 
 /// [`paste_view`] for elements of `size` bytes.
@@ -19,23 +22,27 @@ pub fn paste_view_bytes(size: usize, src: &[u8], view: &View, dst: &mut [u8]) {
     by_size!(size, Cell => paste_view(Cell::of(src), view, Cell::of_mut(dst)));
 }
 
-/// [`concat`] for elements of any size: row lengths are in bytes.
+/// [`concat`](super::concat) for elements of any size: row lengths are in bytes.
 pub fn concat_bytes(par: &dyn Par, parts: &[(&[u8], usize)], dst: &mut [u8]) {
     let narrow = parts
         .iter()
         .all(|(part, row_len)| row_len.is_multiple_of(4) && part.len().is_multiple_of(4));
     if !narrow {
-        return concat(par, parts, dst);
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|(part, row_len)| (<[u8; 1]>::of(part), *row_len))
+            .collect();
+        return concat_with(ByBytes, par, &parts, <[u8; 1]>::of_mut(dst));
     }
     // Four bytes at a time: short rows then take few moves.
     let parts: Vec<_> = parts
         .iter()
         .map(|(part, row_len)| (<[u8; 4]>::of(part), row_len / 4))
         .collect();
-    concat(par, &parts, <[u8; 4]>::of_mut(dst));
+    concat_with(ByBytes, par, &parts, <[u8; 4]>::of_mut(dst));
 }
 
-/// [`pad`] for elements of `size` bytes.
+/// [`pad`](super::pad) for elements of `size` bytes.
 pub fn pad_bytes(
     par: &dyn Par,
     size: usize,
@@ -47,7 +54,7 @@ pub fn pad_bytes(
 ) {
     assert_eq!(value.len(), size, "value of another size");
     by_size!(size, Cell => {
-        pad(par, Cell::of(src), dims, paddings, &Cell::of(value)[0], Cell::of_mut(dst));
+        pad_with(ByBytes, par, Cell::of(src), dims, paddings, &Cell::of(value)[0], Cell::of_mut(dst));
     });
 }
 

@@ -58,15 +58,8 @@ pub fn top_k<T, I>(
             for (i, (values, indices)) in outputs.enumerate() {
                 let row = &src[(first + i) * columns..(first + i + 1) * columns];
                 order.clear();
-                if k == 1 {
-                    let best = (1..columns as u32).fold(0, |best, column| {
-                        if greater(row[column as usize], row[best as usize]) {
-                            column
-                        } else {
-                            best
-                        }
-                    });
-                    order.push(best);
+                if k <= 64 {
+                    insert(&mut order, row, k, &greater);
                 } else {
                     order.extend(0..columns as u32);
                     select(&mut order, k, |&a, &b| before(row, a, b));
@@ -78,6 +71,22 @@ pub fn top_k<T, I>(
             }
         },
     );
+}
+
+/// Keeps the best `k` columns so far in order: few elements get past the comparison with the last of them.
+fn insert<T: Copy>(best: &mut Vec<u32>, row: &[T], k: usize, greater: impl Fn(T, T) -> bool) {
+    for (column, &element) in row.iter().enumerate() {
+        if best.len() == k {
+            if !greater(element, row[best[k - 1] as usize]) {
+                continue;
+            }
+            best.pop();
+        }
+        let place = best
+            .iter()
+            .rposition(|&column| !greater(element, row[column as usize]));
+        best.insert(place.map_or(0, |place| place + 1), column as u32);
+    }
 }
 
 /// Brings the first `k` elements to the front in order.
