@@ -1,6 +1,7 @@
 //! [`ResourceManager`]: state that outlives steps and sessions, found by (container, type, name).
 
 use std::any::{Any, TypeId};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -29,6 +30,7 @@ type Container = FxHashMap<(TypeId, String), Entry>;
 #[derive(Default)]
 pub struct ResourceManager {
     containers: Mutex<FxHashMap<String, Container>>,
+    next_id: AtomicU64,
 }
 
 impl ResourceManager {
@@ -143,6 +145,11 @@ impl ResourceManager {
         for entry in removed.into_values().flatten() {
             entry.1.resource.on_removed();
         }
+    }
+
+    /// A number this manager gave to nobody before: for names of anonymous and private resources.
+    pub fn unique_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
     /// (container, type, name) of all resources, sorted.

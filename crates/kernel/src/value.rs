@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tensorfleet_status::{Result, failed_precondition};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, Shape, Tensor};
 
 /// A value on an edge.
 #[derive(Clone, Default)]
@@ -30,15 +30,22 @@ impl From<Tensor> for Value {
 pub struct RefVar {
     name: String,
     dtype: DType,
+    declared: Shape,
     value: RwLock<Option<Tensor>>,
 }
 
 impl RefVar {
     /// An uninitialised variable.
     pub fn new(name: impl Into<String>, dtype: DType) -> RefVar {
+        RefVar::declared(name, dtype, Shape::scalar())
+    }
+
+    /// An uninitialised variable that is to hold values of this shape.
+    pub fn declared(name: impl Into<String>, dtype: DType, shape: Shape) -> RefVar {
         RefVar {
             name: name.into(),
             dtype,
+            declared: shape,
             value: RwLock::new(None),
         }
     }
@@ -51,6 +58,11 @@ impl RefVar {
     /// The dtype.
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// The shape to expect before there is a value; scalar if none was declared, as in TensorFlow.
+    pub fn declared_shape(&self) -> &Shape {
+        &self.declared
     }
 
     /// The value; an error in TensorFlow's words if there is none yet.
