@@ -1,0 +1,130 @@
+//! [`Functions`]: instantiates the functions of a library once and calls them within steps.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tensorfleet_graph::{FunctionBody, Graph, Library, Registry};
+use tensorfleet_kernel::{CallDone, CallFrame, DeviceType, FuncRef, FunctionRuntime, StepEnv};
+use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_tensor::{PortType, Tensor};
+
+use crate::kernels::KernelCache;
+use crate::plan::{Plan, PlanOptions};
+use crate::step;
+
+/// Improves the body of a function before it is compiled.
+pub type Optimize = Arc<dyn Fn(Graph) -> Result<Graph> + Send + Sync>;
+
+/// Calls the functions of one library on one device.
+pub struct Functions {
+    registry: Arc<Registry>,
+    library: Arc<Library>,
+    kernels: Arc<KernelCache>,
+    device: DeviceType,
+    optimize: Optimize,
+    instances: Mutex<FxHashMap<String, Arc<Instance>>>,
+}
+
+struct Instance {
+    plan: Arc<Plan>,
+    arg_types: Vec<PortType>,
+    results: usize,
+}
+
+impl Functions {
+    /// A runtime for this library.
+    pub fn new(
+        registry: Arc<Registry>,
+        library: Arc<Library>,
+        kernels: Arc<KernelCache>,
+        device: DeviceType,
+        optimize: Optimize,
+    ) -> Functions {
+        Functions {
+            registry,
+            library,
+            kernels,
+            device,
+            optimize,
+            instances: Mutex::new(FxHashMap::default()),
+        }
+    }
+
+    fn instance(&self, func: &FuncRef) -> Result<Arc<Instance>> {
+        // Few functions have attributes; those that do are told apart by their text.
+        let key = if func.attrs.is_empty() {
+            func.name.to_string()
+        } else {
+            format!("{}{:?}", func.name, func.attrs)
+        };
+        let mut instances = self
+            .instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(instance) = instances.get(&key) {
+            return Ok(instance.clone());
+        }
+        let function = self.library.find(&func.name)?;
+        let body = FunctionBody::instantiate(function, &func.attrs, &self.registry, &self.library)?;
+        let graph = (self.optimize)(body.graph)?;
+        let plan = Plan::compile(
+            &graph,
+            &PlanOptions {
+                kernels: &self.kernels,
+                scope: &key,
+                device: self.device,
+            },
+        )?;
+        let instance = Arc::new(Instance {
+            plan: Arc::new(plan),
+            arg_types: body.arg_types,
+            results: body.ret_types.len(),
+        });
+        instances.insert(key, instance.clone());
+        Ok(instance)
+    }
+}
+
+impl FunctionRuntime for Functions {
+    fn call(&self, func: &FuncRef, args: Vec<Tensor>, env: &Arc<StepEnv>, done: CallDone) {
+        let instance = match self
+            .instance(func)
+            .and_then(|instance| check_args(func, &instance, &args).map(|()| instance))
+        {
+            Ok(instance) => instance,
+            Err(status) => return done(Err(status)),
+        };
+        let frame = Arc::new(CallFrame::new(args, instance.results));
+        let call_env = Arc::new(env.for_call(frame.clone()));
+        let name = func.name.clone();
+        let finished = move |result: Result<crate::StepReport>| {
+            done(result.and_then(|_| {
+                let rets = frame.take_rets();
+                let all: Option<Vec<Tensor>> = rets.into_iter().collect();
+                all.ok_or_else(|| internal!("function {name} ended without all of its results"))
+            }));
+        };
+        step::start(instance.plan.clone(), call_env, false, Box::new(finished));
+    }
+}
+
+fn check_args(func: &FuncRef, instance: &Instance, args: &[Tensor]) -> Result<()> {
+    if args.len() != instance.arg_types.len() {
+        return Err(invalid_argument!(
+            "function {} takes {} arguments, {} were given",
+            func.name,
+            instance.arg_types.len(),
+            args.len()
+        ));
+    }
+    for (index, (arg, wanted)) in args.iter().zip(&instance.arg_types).enumerate() {
+        if arg.dtype() != wanted.dtype {
+            return Err(invalid_argument!(
+                "argument {index} of function {} must be {wanted}, got {}",
+                func.name,
+                arg.dtype()
+            ));
+        }
+    }
+    Ok(())
+}

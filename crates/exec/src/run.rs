@@ -1,0 +1,157 @@
+//! Running one node: inputs prepared, kernel called, panics and missing outputs turned into statuses.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tensorfleet_kernel::{FrameIter, Kernel, KernelCtx, NodeInfo, Outputs, StepEnv, Value};
+use tensorfleet_status::{Code, Result, Status, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Tensor};
+
+use crate::plan::{Kind, PlanNode};
+
+/// Reads references where the node wants values; an uninitialised one is an error unless the op takes it.
+#[inline]
+pub(crate) fn prepare(node: &PlanNode, inputs: &mut [Value]) -> Result<()> {
+    if !node.derefs {
+        return Ok(());
+    }
+    for (value, wanted) in inputs.iter_mut().zip(&node.info.input_types) {
+        if let Value::Ref(var) = value
+            && !wanted.is_ref
+        {
+            let tensor = if node.allows_uninitialized && !var.is_initialized() {
+                None
+            } else {
+                Some(var.get()?)
+            };
+            *value = tensor.map_or(Value::Empty, Value::Tensor);
+        }
+    }
+    Ok(())
+}
+
+/// Calls a synchronous kernel. A panic fails the step, not the process.
+#[inline]
+pub(crate) fn call(
+    kernel: &dyn Kernel,
+    info: &NodeInfo,
+    env: &Arc<StepEnv>,
+    inputs: &mut [Value],
+    outputs: &mut Outputs,
+    frame: FrameIter,
+    dead: bool,
+) -> Result<()> {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut ctx = KernelCtx::new(info, env, inputs, outputs).in_frame(frame, dead);
+        kernel.compute(&mut ctx)
+    }));
+    result.unwrap_or_else(|panic| Err(panicked(info, &*panic)))?;
+    match outputs
+        .iter()
+        .position(|output| matches!(output, Value::Empty))
+    {
+        None => Ok(()),
+        Some(index) => Err(internal!(
+            "Missing {index}-th output from {{{{node {}}}}}",
+            info.name
+        )),
+    }
+}
+
+/// The status of a panicking kernel.
+pub(crate) fn panicked(info: &NodeInfo, panic: &(dyn Any + Send)) -> Status {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    internal!(
+        "the kernel of op {} (node '{}') panicked: {text}",
+        info.op,
+        info.name
+    )
+}
+
+/// Adds the node to an error, once, the way TensorFlow's Python client finds it.
+#[cold]
+pub(crate) fn at_node(status: Status, node: &PlanNode) -> Status {
+    let name = &node.info.name;
+    let tag = if status.message().contains("{{node ") {
+        format!("\n\t [[{name}]]")
+    } else {
+        format!("\n\t [[{{{{node {name}}}}}]]")
+    };
+    let status = status.append(tag);
+    // Clients take UNAVAILABLE for a lost peer and retry; only communication may say so.
+    if status.code() == Code::Unavailable && node.kind != Kind::Transfer {
+        return status.with_code(Code::Internal);
+    }
+    status
+}
+
+/// Runs a control-flow node, which needs no kernel.
+#[inline]
+pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut Outputs) -> Result<()> {
+    match node.kind {
+        Kind::Switch => switch(node, inputs, outputs),
+        Kind::Merge => {
+            let chosen = inputs
+                .iter_mut()
+                .enumerate()
+                .find(|(_, value)| !matches!(value, Value::Empty));
+            let Some((index, value)) = chosen else {
+                return Err(internal!("a Merge ran without a live input"));
+            };
+            set(outputs, 0, std::mem::take(value));
+            let index = i32::try_from(index).unwrap_or(i32::MAX);
+            set(outputs, 1, Value::Tensor(Tensor::scalar(index)));
+            Ok(())
+        }
+        Kind::ControlTrigger => Ok(()),
+        _ => {
+            if let Some(value) = inputs.first_mut() {
+                set(outputs, 0, std::mem::take(value));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn set(outputs: &mut Outputs, index: usize, value: Value) {
+    if let Some(slot) = outputs.get_mut(index) {
+        *slot = value;
+    }
+}
+
+/// The data goes to the output that the predicate (or, for `_SwitchN`, the index) names; the others are dead.
+fn switch(node: &PlanNode, inputs: &mut [Value], outputs: &mut Outputs) -> Result<()> {
+    let [data, Value::Tensor(selector)] = inputs else {
+        return Err(internal!("a Switch ran without its predicate"));
+    };
+    if selector.elements() != 1 {
+        return Err(invalid_argument!(
+            "The second input must be a scalar, but it has shape {}",
+            selector.shape()
+        ));
+    }
+    let port = match selector.dtype() {
+        DType::Bool => usize::from(selector.to_scalar::<bool>()?),
+        _ => {
+            let index = selector.to_scalar::<i32>()?;
+            let last = node.outputs.saturating_sub(1) as usize;
+            usize::try_from(index).map_or(last, |index| index.min(last))
+        }
+    };
+    set(outputs, port, std::mem::take(data));
+    Ok(())
+}
+
+/// Empty outputs for a run.
+#[inline]
+pub(crate) fn empty_outputs(count: u32) -> Outputs {
+    let mut outputs: Outputs = SmallVec::new();
+    outputs.resize_with(count as usize, Value::default);
+    outputs
+}
