@@ -1,6 +1,5 @@
 //! Numeric loops on slices and strides: no tensors, no graphs, no errors. Callers check shapes; loops take a [`par::Par`].
 mod disjoint;
-mod vectorize;
 
 pub mod binary;
 pub mod broadcast;

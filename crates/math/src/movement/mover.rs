@@ -1,6 +1,8 @@
 //! How elements are copied: cloned one by one, or as plain bytes by vector moves.
 
 use super::Item;
+#[cfg(target_arch = "x86_64")]
+use crate::num::isa::{Level, level};
 
 /// Edge of the blocks in which two dimensions are exchanged.
 pub(super) const BLOCK: usize = 32;
@@ -98,7 +100,7 @@ impl<const SIZE: usize> Mover<[u8; SIZE]> for ByBytes {
         };
         let mut done = 0;
         #[cfg(target_arch = "x86_64")]
-        if SIZE == 4 && block.rows == BLOCK && crate::vectorize::has_avx2() {
+        if SIZE == 4 && block.rows == BLOCK && level() >= Level::Avx2 {
             while done + 8 <= block.width {
                 let runs: [&[u8]; 8] = std::array::from_fn(|i| run(done + i).as_flattened());
                 // SAFETY: the machine has AVX2.
@@ -130,7 +132,7 @@ impl<const SIZE: usize> Mover<[u8; SIZE]> for ByBytes {
 #[inline]
 pub(crate) fn copy_bytes(src: &[u8], dst: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if dst.len() >= 2048 && crate::vectorize::has_avx2() {
+    if dst.len() >= 2048 && level() >= Level::Avx2 {
         // SAFETY: the machine has AVX2.
         return unsafe { avx2::copy(src, dst) };
     }

@@ -7,7 +7,7 @@ use crate::par::{Par, chunks_mut};
 const BLOCK: usize = 512;
 
 /// An output type and how many of a sample's four words one output takes.
-pub trait Element: Copy + Send {
+pub trait Output: Copy + Send {
     /// 1 or 2.
     const WORDS: usize;
 }
@@ -15,7 +15,7 @@ pub trait Element: Copy + Send {
 /// Fills `out` with `convert` of consecutive samples.
 ///
 /// `convert(words, out)` gets whole samples and at most `words.len() / T::WORDS` outputs; words left over are dropped.
-pub(super) fn fill_samples<T: Element>(
+pub(super) fn fill_samples<T: Output>(
     par: &dyn Par,
     philox: Philox,
     out: &mut [T],
@@ -43,7 +43,7 @@ pub(super) fn fill_samples<T: Element>(
 
 macro_rules! elements {
     ($words:literal: $($ty:ty),*) => {
-        $(impl Element for $ty {
+        $(impl Output for $ty {
             const WORDS: usize = $words;
         })*
     };

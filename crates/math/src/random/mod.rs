@@ -26,7 +26,7 @@ mod shuffle;
 mod tests;
 mod uniform;
 
-pub use fill::Element;
+pub use fill::Output;
 pub use gamma::{FromDrawn, fill_gamma, fill_poisson};
 pub use multinomial::{fill_multinomial, multinomial_outputs};
 pub use normal::{Drawn, Normal, fill_normal, fill_truncated_normal};

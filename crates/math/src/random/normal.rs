@@ -2,12 +2,12 @@
 
 use half::{bf16, f16};
 
-use super::fill::{Element, fill_samples};
+use super::fill::{Output, fill_samples};
 use super::libm32;
 use super::philox::{Philox, RESERVED_SAMPLES_PER_OUTPUT};
 use super::uniform::{unit_f32, unit_f64};
+use crate::num::isa::{Level, level, multiversion};
 use crate::par::{Par, chunks_mut};
-use crate::vectorize::vectorized;
 
 /// Outputs per task: about 20 µs of work.
 const GRAIN: usize = 4 * 1024;
@@ -17,7 +17,7 @@ const SAMPLES: usize = 32;
 const SMALLEST: f32 = 1.0e-7;
 
 /// A float type with a normal distribution; the numbers are drawn as [`Normal::Drawn`] and rounded.
-pub trait Normal: Element {
+pub trait Normal: Output {
     /// The type in which numbers are drawn.
     type Drawn: Drawn;
 
@@ -27,8 +27,8 @@ pub trait Normal: Element {
 }
 
 /// A float type in which normal numbers are drawn.
-pub trait Drawn: Element + Default {
-    /// Turns whole samples into normal numbers, one each [`Element::WORDS`] words.
+pub trait Drawn: Output + Default {
+    /// Turns whole samples into normal numbers, one each [`Output::WORDS`] words.
     #[doc(hidden)]
     fn draw(words: &[u32], out: &mut [Self]);
 
@@ -136,8 +136,7 @@ impl Normal for bf16 {
 
 impl Drawn for f32 {
     fn draw(words: &[u32], out: &mut [Self]) {
-        #[cfg(target_arch = "x86_64")]
-        if crate::vectorize::has_avx2() {
+        if level() >= Level::Avx2 {
             return draw_f32(words, out);
         }
         // Without fused multiply-add the C library rounds differently, and the one that TensorFlow would call is here too.
@@ -184,7 +183,7 @@ fn angle(word: u32) -> f32 {
     (std::f64::consts::TAU * f64::from(unit_f32(word))) as f32
 }
 
-vectorized!(fn draw_f32(words: &[u32], out: &mut [f32]) = draw_f32_body);
+multiversion! { fn draw_f32(words: &[u32], out: &mut [f32]) = draw_f32_body; }
 #[inline(always)]
 fn draw_f32_body(words: &[u32], out: &mut [f32]) {
     const PAIRS: usize = 16;

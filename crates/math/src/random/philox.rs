@@ -1,5 +1,8 @@
 //! The Philox 4x32-10 counter-based generator with TensorFlow's keys and counters.
 
+#[cfg(target_arch = "x86_64")]
+use crate::num::isa::{Level, level};
+
 /// Philox samples (of 128 bits) that TensorFlow's stateful ops set aside for each output element.
 pub const RESERVED_SAMPLES_PER_OUTPUT: u64 = 256;
 
@@ -130,11 +133,11 @@ impl Philox {
     /// Fills a prefix of `words` by the vector path; returns its length, a multiple of four.
     fn fill_bulk(&self, words: &mut [u32], stride: u32) -> usize {
         #[cfg(target_arch = "x86_64")]
-        if words.len() >= 32 && is_x86_feature_detected!("avx2") {
+        if words.len() >= 32 && level() >= Level::Avx2 {
             let span = (words.len() as u64 / 4).saturating_mul(u64::from(stride));
             // Within one wrap of the lowest counter word all lanes can count in 32 bits.
             if u64::from(self.counter as u32) + span <= u64::from(u32::MAX) {
-                // SAFETY: AVX2 was detected.
+                // SAFETY: the machine has AVX2.
                 return unsafe { avx2::fill(self, words, stride) };
             }
         }

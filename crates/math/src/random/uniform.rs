@@ -2,24 +2,24 @@
 
 use half::{bf16, f16};
 
-use super::fill::{Element, fill_samples};
+use super::fill::{Output, fill_samples};
 use super::philox::Philox;
+use crate::num::isa::multiversion;
 use crate::par::Par;
-use crate::vectorize::vectorized;
 
 /// Outputs per task: about 20 µs of work.
 const GRAIN: usize = 16 * 1024;
 
 /// A float type with a uniform distribution over [0, 1).
-pub trait UniformFloat: Element {
-    /// Turns words into outputs, one each [`Element::WORDS`] words.
+pub trait UniformFloat: Output {
+    /// Turns words into outputs, one each [`Output::WORDS`] words.
     #[doc(hidden)]
     fn convert(words: &[u32], out: &mut [Self]);
 }
 
 /// An integer type with a uniform distribution over a range.
-pub trait UniformInt: Element + PartialOrd {
-    /// Turns words into integers from `low` to just below `high`, one each [`Element::WORDS`] words.
+pub trait UniformInt: Output + PartialOrd {
+    /// Turns words into integers from `low` to just below `high`, one each [`Output::WORDS`] words.
     #[doc(hidden)]
     fn convert(words: &[u32], low: Self, high: Self, out: &mut [Self]);
 }
@@ -56,8 +56,8 @@ pub fn fill_full_int<T: FullInt>(par: &dyn Par, philox: Philox, out: &mut [T]) {
 }
 
 /// An integer made of a sample's words as they are.
-pub trait FullInt: Element {
-    /// Joins [`Element::WORDS`] words, the low one first.
+pub trait FullInt: Output {
+    /// Joins [`Output::WORDS`] words, the low one first.
     #[doc(hidden)]
     fn from_words(words: &[u32]) -> Self;
 }
@@ -80,7 +80,7 @@ fn join(words: &[u32]) -> u64 {
     u64::from(words[0]) | u64::from(words[1]) << 32
 }
 
-vectorized!(fn convert_f32(words: &[u32], out: &mut [f32]) = convert_f32_body);
+multiversion! { fn convert_f32(words: &[u32], out: &mut [f32]) = convert_f32_body; }
 #[inline(always)]
 fn convert_f32_body(words: &[u32], out: &mut [f32]) {
     for (out, &word) in out.iter_mut().zip(words) {
@@ -88,7 +88,7 @@ fn convert_f32_body(words: &[u32], out: &mut [f32]) {
     }
 }
 
-vectorized!(fn convert_f64(words: &[u32], out: &mut [f64]) = convert_f64_body);
+multiversion! { fn convert_f64(words: &[u32], out: &mut [f64]) = convert_f64_body; }
 #[inline(always)]
 fn convert_f64_body(words: &[u32], out: &mut [f64]) {
     for (out, words) in out.iter_mut().zip(words.as_chunks::<2>().0) {
