@@ -1,0 +1,241 @@
+//! [`PartialRun`]: one step whose feeds come and whose fetches go in several calls.
+
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tensorfleet_exec::{StepReport, start};
+use tensorfleet_graph::{Graph, Output};
+use tensorfleet_kernel::{CallFrame, CancelToken, LocalRendezvous, Received, Rendezvous};
+use tensorfleet_passes::{Boundary, Signature};
+use tensorfleet_status::{Result, cancelled, deadline_exceeded, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Tensor};
+
+use crate::session::Session;
+
+/// A step in progress. Dropping it cancels what is left of it.
+pub struct PartialRun {
+    graph: Arc<Graph>,
+    rendezvous: Arc<LocalRendezvous>,
+    cancel: CancelToken,
+    key_prefix: String,
+    feed_types: FxHashMap<String, DType>,
+    progress: Mutex<Progress>,
+    ended: Mutex<mpsc::Receiver<Result<StepReport>>>,
+}
+
+struct Progress {
+    feeds: FxHashSet<String>,
+    fetches: FxHashSet<String>,
+}
+
+impl Session {
+    /// Starts a step with all the feeds, fetches and targets it will ever have.
+    pub fn partial_run_setup(
+        &self,
+        feeds: &[&str],
+        fetches: &[&str],
+        targets: &[&str],
+    ) -> Result<PartialRun> {
+        let own = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let signature = Signature {
+            feeds: own(feeds),
+            fetches: own(fetches),
+            targets: own(targets),
+        };
+        let graph = self.graph();
+        let boundary = Boundary::Rendezvous {
+            device: &self.device.name,
+            incarnation: self.device.incarnation,
+        };
+        let prepared = self.compiler().prepare(&graph, signature, boundary)?;
+        let rendezvous = Arc::new(LocalRendezvous::new());
+        let env = Arc::new(self.step_env(
+            &prepared,
+            Arc::new(CallFrame::default()),
+            rendezvous.clone(),
+        ));
+        let cancel = env.cancel.clone();
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let done = Box::new(move |result| {
+            let _ = sender.send(result);
+        });
+        let feed_types = prepared
+            .signature
+            .feeds
+            .iter()
+            .cloned()
+            .zip(prepared.feed_types.iter().copied())
+            .collect();
+        start(prepared.plan.clone(), env, false, done);
+        Ok(PartialRun {
+            graph,
+            rendezvous,
+            cancel,
+            key_prefix: format!(
+                "{0};{1:016x};{0}",
+                self.device.name, self.device.incarnation
+            ),
+            feed_types,
+            progress: Mutex::new(Progress {
+                feeds: own(feeds).into_iter().collect(),
+                fetches: own(fetches).into_iter().collect(),
+            }),
+            ended: Mutex::new(receiver),
+        })
+    }
+
+    /// Gives some of the feeds, gets some of the fetches. Fetches must not need feeds that are still missing.
+    pub fn partial_run(
+        &self,
+        run: &PartialRun,
+        feeds: &[(&str, Tensor)],
+        fetches: &[&str],
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Tensor>> {
+        run.check(feeds, fetches)?;
+        for (name, tensor) in feeds {
+            let value = Received {
+                tensor: tensor.clone(),
+                is_dead: false,
+            };
+            run.rendezvous.send(&run.key(name), value)?;
+        }
+        let mut tensors = Vec::with_capacity(fetches.len());
+        for name in fetches {
+            tensors.push(run.receive(name, timeout)?);
+        }
+        run.finish_if_used_up(timeout)?;
+        Ok(tensors)
+    }
+}
+
+impl PartialRun {
+    fn key(&self, name: &str) -> String {
+        format!("{};{name};0:0", self.key_prefix)
+    }
+
+    fn check(&self, feeds: &[(&str, Tensor)], fetches: &[&str]) -> Result<()> {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, tensor) in feeds {
+            match self.feed_types.get(*name) {
+                None => {
+                    return Err(invalid_argument!(
+                        "The feed {name} was not specified in partial_run_setup."
+                    ));
+                }
+                Some(dtype) if *dtype != tensor.dtype() => {
+                    return Err(invalid_argument!(
+                        "tensor {name} was fed with {}, but it is {dtype}",
+                        tensor.dtype()
+                    ));
+                }
+                Some(_) if !progress.feeds.contains(*name) => {
+                    return Err(invalid_argument!("The feed {name} has already been fed."));
+                }
+                Some(_) => {}
+            }
+        }
+        for name in fetches {
+            if !progress.fetches.contains(*name) {
+                return Err(invalid_argument!(
+                    "The fetch {name} was not specified in partial_run_setup or has already been fetched."
+                ));
+            }
+        }
+        let mut missing = progress.feeds.clone();
+        for (name, _) in feeds {
+            missing.remove(*name);
+        }
+        for name in fetches {
+            if let Some(feed) = self.needed_feed(name, &missing) {
+                return Err(invalid_argument!(
+                    "The fetch {name} can't be computed from the feeds that have been fed so far: {feed} is missing."
+                ));
+            }
+        }
+        progress.feeds = missing;
+        for name in fetches {
+            progress.fetches.remove(*name);
+        }
+        Ok(())
+    }
+
+    /// One of the missing feeds that a fetch depends on.
+    fn needed_feed(&self, fetch: &str, missing: &FxHashSet<String>) -> Option<String> {
+        let feeds: FxHashMap<Output, &String> = missing
+            .iter()
+            .filter_map(|name| Some((self.graph.find_output(name)?, name)))
+            .collect();
+        let given: FxHashSet<Output> = self
+            .feed_types
+            .keys()
+            .filter_map(|name| self.graph.find_output(name))
+            .collect();
+        let mut seen = FxHashSet::default();
+        let mut stack = vec![self.graph.find_output(fetch)?];
+        while let Some(output) = stack.pop() {
+            if let Some(name) = feeds.get(&output) {
+                return Some((*name).clone());
+            }
+            if given.contains(&output) || !seen.insert(output) {
+                continue;
+            }
+            let node = self.graph.node(output.node);
+            stack.extend(node.inputs.iter().copied());
+            stack.extend(node.control_inputs.iter().map(|id| Output::from(*id)));
+        }
+        None
+    }
+
+    fn receive(&self, name: &str, timeout: Option<Duration>) -> Result<Tensor> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let done = Box::new(move |received: Result<Received>| {
+            let _ = sender.send(received);
+        });
+        self.rendezvous.recv(&self.key(name), done);
+        let received = match timeout {
+            Some(timeout) => receiver
+                .recv_timeout(timeout)
+                .map_err(|_| deadline_exceeded!("fetch {name} was not there within {timeout:?}"))?,
+            None => receiver
+                .recv()
+                .map_err(|_| internal!("the step ended without fetch {name}"))?,
+        }?;
+        if received.is_dead {
+            return Err(invalid_argument!(
+                "The tensor returned for {name} was not valid."
+            ));
+        }
+        Ok(received.tensor)
+    }
+
+    /// After the last feed and fetch, waits for the step and passes on its error.
+    fn finish_if_used_up(&self, timeout: Option<Duration>) -> Result<()> {
+        {
+            let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            if !progress.feeds.is_empty() || !progress.fetches.is_empty() {
+                return Ok(());
+            }
+        }
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = match timeout {
+            Some(timeout) => ended
+                .recv_timeout(timeout)
+                .map_err(|_| deadline_exceeded!("the step did not end within {timeout:?}"))?,
+            None => ended
+                .recv()
+                .map_err(|_| internal!("the step ended without an answer"))?,
+        };
+        result.map(|_| ())
+    }
+}
+
+impl Drop for PartialRun {
+    fn drop(&mut self) {
+        self.cancel
+            .cancel(cancelled!("the partial run was dropped"));
+    }
+}

@@ -1,0 +1,95 @@
+//! Runs cases on real TensorFlow: one Python process, JSON lines both ways.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use prost::Message as _;
+use serde_json::{Value, json};
+use tensorfleet_proto::TensorProto;
+use tensorfleet_status::{Code, Status};
+use tensorfleet_tensor::Tensor;
+
+use crate::cases::Case;
+use crate::run::StepResult;
+
+/// The environment variable that names a Python with TensorFlow.
+pub const PYTHON_VARIABLE: &str = "TENSORFLEET_TF_PYTHON";
+
+/// The Python with TensorFlow, if there is one; says loudly that the comparison is skipped if not.
+#[allow(clippy::print_stderr)] // a skipped comparison must be seen
+pub fn python() -> Option<PathBuf> {
+    let found = std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from);
+    if found.is_none() {
+        eprintln!("SKIPPED: {PYTHON_VARIABLE} is not set, nothing is compared with TensorFlow");
+    }
+    found
+}
+
+/// The results of each case by name; a case that TensorFlow could not run at all has none.
+pub fn run_all(python: &Path, cases: &[Case]) -> Result<BTreeMap<String, Vec<StepResult>>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/run_graphs.py");
+    let mut input = String::new();
+    for case in cases {
+        input.push_str(&request(case)?.to_string());
+        input.push('\n');
+    }
+    let mut child = Command::new(python)
+        .arg(script)
+        .env("TF_CPP_MIN_LOG_LEVEL", "3")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", python.display()))?;
+    let mut stdin = child.stdin.take().context("no standard input")?;
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output()?;
+    // A broken pipe shows as missing answers below.
+    let _ = writer.join();
+    if !output.status.success() {
+        bail!("the reference run ended with {}", output.status);
+    }
+    let mut results = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let (name, steps) = answer(line).with_context(|| format!("answer {line:.200}"))?;
+        results.insert(name, steps);
+    }
+    Ok(results)
+}
+
+fn request(case: &Case) -> Result<Value> {
+    let graph = STANDARD.encode(case.graph.export()?.encode_to_vec());
+    let steps: Vec<Value> = case
+        .steps
+        .iter()
+        .map(|step| json!({"feeds": {}, "fetches": step.fetches, "targets": step.targets}))
+        .collect();
+    Ok(json!({"name": case.name, "graph": graph, "steps": steps}))
+}
+
+fn answer(line: &str) -> Result<(String, Vec<StepResult>)> {
+    let value: Value = serde_json::from_str(line)?;
+    let name = value["name"].as_str().context("no name")?.to_owned();
+    let mut steps = Vec::new();
+    for step in value["steps"].as_array().context("no steps")? {
+        if let Some(error) = step.get("error") {
+            let code = Code::from_number(error["code"].as_i64().unwrap_or(2) as i32);
+            steps.push(Err(Status::new(
+                code,
+                error["message"].as_str().unwrap_or_default(),
+            )));
+            continue;
+        }
+        let mut tensors = Vec::new();
+        for fetch in step["fetches"].as_array().context("no fetches")? {
+            let bytes = STANDARD.decode(fetch.as_str().context("no tensor")?)?;
+            tensors.push(Tensor::from_proto(&TensorProto::decode(bytes.as_slice())?)?);
+        }
+        steps.push(Ok(tensors));
+    }
+    Ok((name, steps))
+}
