@@ -17,7 +17,9 @@ use crate::par::Par;
 /// Multiply-adds below which a second thread costs more than it brings.
 pub(super) const PARALLEL_WORK: usize = 600_000;
 /// Depth of a slice: a panel of B of this depth stays in the first-level cache while the panels of A pass.
-const DEPTH: usize = 384;
+const DEPTH: usize = 288;
+/// Depth that is not sliced: going over C once makes up for the worse fit.
+const WHOLE_DEPTH: usize = 512;
 /// Bytes of packed A that stay in the second-level cache.
 const SLAB_BYTES: usize = 192 << 10;
 /// Most columns packed at once: bounds the work space.
@@ -135,7 +137,11 @@ impl<T: Real> Product<'_, T> {
         if rows.is_empty() || columns.is_empty() {
             return;
         }
-        let slices = self.k.div_ceil(DEPTH);
+        let slices = if self.k <= WHOLE_DEPTH {
+            1
+        } else {
+            self.k.div_ceil(DEPTH)
+        };
         let depth = self.k.div_ceil(slices);
         let height = (SLAB_BYTES / size_of::<T>() / depth)
             .max(self.kernels.rows())
@@ -158,7 +164,7 @@ impl<T: Real> Product<'_, T> {
                     let ks = self.k * slice / slices..self.k * (slice + 1) / slices;
                     for left in columns.clone().step_by(SLICE_COLUMNS) {
                         let columns = left..columns.end.min(left + SLICE_COLUMNS);
-                        let pack_b = self.packs_b(rows.len());
+                        let pack_b = self.packs_b(rows.len(), depth);
                         self.pack_b(&ks, &columns, pack_b, b_room);
                         for slab in 0..slabs {
                             let begin = rows.start + rows.len() * slab / slabs;
@@ -183,12 +189,19 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
+    /// Whether a block this wide repays packing A: rows that lie far apart evict each other from the cache.
     fn packs_a(&self, columns: usize) -> bool {
-        columns > 8 * self.kernels.columns()
+        if self.a.transposed {
+            columns >= 6 * self.kernels.columns()
+        } else {
+            columns > 8 * self.kernels.columns() && self.a.stride * size_of::<T>() >= 3072
+        }
     }
 
-    fn packs_b(&self, rows: usize) -> bool {
-        self.b.transposed || rows > 8 * self.kernels.rows()
+    /// Whether a block this high repays packing B; transposed there is no other way.
+    fn packs_b(&self, rows: usize, depth: usize) -> bool {
+        let small = rows <= 128 && depth <= 128;
+        self.b.transposed || (rows > 4 * self.kernels.rows() && !small)
     }
 
     /// Panels of `rows`, as even as can be.

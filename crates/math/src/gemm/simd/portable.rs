@@ -56,6 +56,14 @@ macro_rules! array_ops {
                 x.iter().sum()
             }
 
+            #[inline(always)]
+            pub(super) fn opaque(p: *const T) -> *const T {
+                p
+            }
+
+            #[inline(always)]
+            pub(super) fn prefetch(_: *const T) {}
+
             /// # Safety
             /// See `PackFn`.
             pub(super) unsafe fn pack(

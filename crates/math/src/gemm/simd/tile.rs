@@ -50,6 +50,8 @@ pub(crate) type TileFn<T> = unsafe fn(&Tile<T>);
 /// `pack(src, stride, width, depth, dst)`: writes `dst[p·width + i] = src[i·stride + p]`; may write up to one vector of
 /// rubbish beyond `dst[depth·width]`.
 pub(crate) type PackFn<T> = unsafe fn(*const T, usize, usize, usize, *mut T);
+/// `copy(src, stride, width, depth, dst)`: writes `dst[p·width + i] = src[p·stride + i]`.
+pub(crate) type CopyFn<T> = unsafe fn(*const T, usize, usize, usize, *mut T);
 /// `axpy(x, b, stride, n, y)`: `y[j] += Σ_p x[p]·b[p·stride + j]` for `p < x.len()`, `j < y.len()`.
 pub(crate) type AxpyFn<T> = unsafe fn(&[T], *const T, usize, &mut [T]);
 /// `dot(x, b, stride, out)`: `out[r] = Σ_p x[p]·b[r·stride + p]`.
@@ -69,6 +71,7 @@ pub(crate) struct Kernels<T: 'static> {
     /// Tiles of one vector by 1, 2, … rows.
     pub(crate) narrow: &'static [TileFn<T>],
     pub(crate) pack: PackFn<T>,
+    pub(crate) copy: CopyFn<T>,
     pub(crate) axpy: AxpyFn<T>,
     pub(crate) dot: DotFn<T>,
 }
@@ -132,12 +135,15 @@ impl<T: Element> Kernels<T> {
 
 /// Instantiates the kernels for one vector type.
 ///
-/// `$ops` is a module with `V`, `T`, `LANES`, `zero`, `splat`, `load`, `store`, `fma`, `mul`, `add` and `sum`; `$feature` is
-/// the attribute list that makes the operations inline.
+/// `$ops` is a module with `T`, `LANES`, `zero`, `splat`, `load`, `store`, `fma`, `mul`, `add`, `sum`, `pack`, `prefetch` and
+/// `opaque`; `$feature` is the attribute list that makes the operations inline.
+///
+/// `opaque` hides that the rows of A are evenly spaced: told so, the compiler steps one pointer from row to row, and that chain
+/// of additions is as long as the loop's multiply-adds.
 macro_rules! kernels {
     ($name:ident, $module:ident, $ops:path, [$($feature:meta),*], [$($rows:literal),*]) => {
         mod $module {
-            use $ops::{LANES, T, add, fma, load, mul, pack, splat, store, sum, zero};
+            use $ops::{LANES, T, add, fma, load, mul, opaque, pack, prefetch, splat, store, sum, zero};
             use $crate::gemm::simd::tile::{Kernels, Store, Tile};
 
             pub(crate) static TABLE: Kernels<T> = Kernels {
@@ -146,6 +152,7 @@ macro_rules! kernels {
                 wide: &[$(tile::<$rows, 2>),*],
                 narrow: &[$(tile::<$rows, 1>),*],
                 pack,
+                copy,
                 axpy,
                 dot,
             };
@@ -155,9 +162,16 @@ macro_rules! kernels {
             $(#[$feature])*
             unsafe fn tile<const ROWS: usize, const VECTORS: usize>(t: &Tile<T>) {
                 let mut acc = [[zero(); VECTORS]; ROWS];
+                for i in 0..ROWS {
+                    prefetch(t.c.wrapping_add(i * t.c_row));
+                }
                 let (mut a_line, mut b_line) = (t.a, t.b);
                 for _ in 0..t.segments {
-                    let (mut a, mut b) = (a_line, b_line);
+                    let mut rows = [a_line; ROWS];
+                    for i in 0..ROWS {
+                        rows[i] = opaque(a_line.wrapping_add(i * t.a_row));
+                    }
+                    let (mut at, mut b) = (0, b_line);
                     for _ in 0..t.depth {
                         let mut right = [zero(); VECTORS];
                         for j in 0..VECTORS {
@@ -166,12 +180,12 @@ macro_rules! kernels {
                         }
                         for i in 0..ROWS {
                             // SAFETY: element `(i, s, p)` of A is readable by the contract of `TileFn`.
-                            let left = splat(unsafe { *a.wrapping_add(i * t.a_row) });
+                            let left = splat(unsafe { *rows[i].wrapping_add(at) });
                             for j in 0..VECTORS {
                                 acc[i][j] = fma(left, right[j], acc[i][j]);
                             }
                         }
-                        a = a.wrapping_add(t.a_step);
+                        at += t.a_step;
                         b = b.wrapping_add(t.b_step);
                     }
                     a_line = a_line.wrapping_add(t.a_segment);
@@ -194,6 +208,45 @@ macro_rules! kernels {
                         // SAFETY: row `i` of C is valid by the contract of `TileFn`.
                         unsafe { store(c, value) };
                     }
+                }
+            }
+
+            /// # Safety
+            /// See `CopyFn`.
+            $(#[$feature])*
+            unsafe fn copy(src: *const T, stride: usize, width: usize, depth: usize, dst: *mut T) {
+                #[allow(unreachable_patterns, reason = "small vectors repeat a width")]
+                match width {
+                    // SAFETY: the caller's contract, here and below.
+                    4 => unsafe { copy_runs::<4>(src, stride, depth, dst) },
+                    // SAFETY: as above.
+                    5 => unsafe { copy_runs::<5>(src, stride, depth, dst) },
+                    // SAFETY: as above.
+                    6 => unsafe { copy_runs::<6>(src, stride, depth, dst) },
+                    // SAFETY: as above.
+                    LANES => unsafe { copy_runs::<LANES>(src, stride, depth, dst) },
+                    // SAFETY: as above.
+                    WIDE => unsafe { copy_runs::<WIDE>(src, stride, depth, dst) },
+                    _ => {
+                        for p in 0..depth {
+                            let (from, to) = (src.wrapping_add(p * stride), dst.wrapping_add(p * width));
+                            // SAFETY: as above.
+                            unsafe { from.copy_to_nonoverlapping(to, width) };
+                        }
+                    }
+                }
+            }
+
+            const WIDE: usize = 2 * LANES;
+
+            /// # Safety
+            /// As `copy`, for a width of `N`.
+            $(#[$feature])*
+            unsafe fn copy_runs<const N: usize>(src: *const T, stride: usize, depth: usize, dst: *mut T) {
+                for p in 0..depth {
+                    let (from, to) = (src.wrapping_add(p * stride), dst.wrapping_add(p * N));
+                    // SAFETY: the caller's contract.
+                    unsafe { from.copy_to_nonoverlapping(to, N) };
                 }
             }
 

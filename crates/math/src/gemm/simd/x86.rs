@@ -64,6 +64,25 @@ macro_rules! vector_ops {
                 $add(x, y)
             }
 
+            #[inline(always)]
+            #[expect(
+                clippy::pointers_in_nomem_asm_block,
+                reason = "the pointer is passed through, not followed"
+            )]
+            pub(super) fn opaque(mut p: *const T) -> *const T {
+                // SAFETY: no instruction at all.
+                unsafe {
+                    std::arch::asm!("/* {p} */", p = inout(reg) p, options(pure, nomem, nostack, preserves_flags));
+                }
+                p
+            }
+
+            #[inline(always)]
+            pub(super) fn prefetch(p: *const T) {
+                // SAFETY: a prefetch reads nothing the program can see and may point anywhere.
+                unsafe { std::arch::x86_64::_mm_prefetch::<3>(p.cast()) };
+            }
+
             #[inline]
             #[target_feature(enable = $feature)]
             pub(super) fn sum(x: V) -> T {
