@@ -4,13 +4,15 @@
 //! runs it alone. The last line counts tests in the parts that run tests and one check
 //! for every other part.
 
-use std::io::{BufRead, BufReader, Write};
+mod counts;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::{tensorflow, tidy, workspace};
+use counts::{Counts, check, count_tests};
 
 const USAGE: &str = "usage: cargo xtask test [--no-tf] [--fast] [PART…]";
 
@@ -87,6 +89,13 @@ const PARTS: &[Part] = &[
         run: || tensorflow::check_records().map(|()| Counts::ONE_PASSED),
     },
     Part {
+        name: "scripts",
+        heading: "comparisons with TensorFlow written in Python",
+        slow: true,
+        needs_tensorflow: true,
+        run: run_scripts,
+    },
+    Part {
         name: "tensorflow",
         heading: "comparison with TensorFlow",
         slow: true,
@@ -94,32 +103,6 @@ const PARTS: &[Part] = &[
         run: compare_with_tensorflow,
     },
 ];
-
-/// What came out of a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Counts {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
-impl Counts {
-    const ONE_PASSED: Self = Self {
-        passed: 1,
-        failed: 0,
-        skipped: 0,
-    };
-    const ONE_FAILED: Self = Self {
-        passed: 0,
-        failed: 1,
-        skipped: 0,
-    };
-    const ONE_SKIPPED: Self = Self {
-        passed: 0,
-        failed: 0,
-        skipped: 1,
-    };
-}
 
 struct Outcome {
     part: &'static Part,
@@ -164,7 +147,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             })
         };
         let elapsed = start.elapsed();
-        println!("--- {}: {} in {:.1?}", part.name, word(counts), elapsed);
+        println!("--- {}: {} in {:.1?}", part.name, counts.word(), elapsed);
         outcomes.push(Outcome {
             part,
             counts,
@@ -190,15 +173,13 @@ fn summarise(outcomes: &[Outcome]) -> Result<()> {
         println!(
             "{:<12} {:<8} {:>7} {:>7} {:>8} {:>9.1}",
             part.name,
-            word(*counts),
+            counts.word(),
             counts.passed,
             counts.failed,
             counts.skipped,
             elapsed.as_secs_f64()
         );
-        total.passed += counts.passed;
-        total.failed += counts.failed;
-        total.skipped += counts.skipped;
+        total.add(*counts);
     }
     let failed: Vec<_> = outcomes
         .iter()
@@ -220,18 +201,6 @@ fn summarise(outcomes: &[Outcome]) -> Result<()> {
         std::process::exit(1);
     }
     Ok(())
-}
-
-fn word(counts: Counts) -> &'static str {
-    match counts {
-        Counts { failed: 1.., .. } => "FAILED",
-        Counts {
-            passed: 0,
-            skipped: 1..,
-            ..
-        } => "skipped",
-        _ => "ok",
-    }
 }
 
 /// Unit and integration tests of all packages; `filter` selects by a part of the test's path.
@@ -269,127 +238,32 @@ fn compare_with_tensorflow() -> Result<Counts> {
     })
 }
 
-/// Runs a command that says by its exit status whether all is well.
-fn check(command: &mut Command) -> Result<Counts> {
-    println!("{}", workspace::shown(command));
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", workspace::shown(command)))?;
-    if status.success() {
-        Ok(Counts::ONE_PASSED)
-    } else {
-        Ok(Counts::ONE_FAILED)
+/// Runs each `tests/check_*.py` of a crate: it fails by its exit status.
+fn run_scripts() -> Result<Counts> {
+    let python = tensorflow::python()?;
+    let mut total = Counts::default();
+    for script in workspace::files()?.iter().filter(|path| is_script(path)) {
+        let mut command = Command::new(&python);
+        command.arg(script).current_dir(workspace::root());
+        total.add(check(&mut command)?);
     }
+    Ok(total)
 }
 
-/// Runs a command that runs tests; shows what it prints and reads the counts out of it.
-fn count_tests(command: &mut Command) -> Result<Counts> {
-    println!("{}", workspace::shown(command));
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start {}", workspace::shown(command)))?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let mut counts = std::thread::scope(|scope| {
-        let errors = scope.spawn(|| stderr.map(|lines| pass_on(lines, std::io::stderr())));
-        let mut counts = Counts::default();
-        let streams = [
-            stdout.map(|lines| pass_on(lines, std::io::stdout())),
-            errors.join().unwrap_or_default(),
-        ];
-        for seen in streams.into_iter().flatten() {
-            counts.passed += seen.passed;
-            counts.failed += seen.failed;
-            counts.skipped += seen.skipped;
-        }
-        counts
-    });
-    let status = child.wait()?;
-    if !status.success() && counts.failed == 0 {
-        // It did not get as far as a failing test.
-        counts.failed = 1;
-    }
-    Ok(counts)
-}
-
-fn pass_on(lines: impl std::io::Read, mut to: impl Write) -> Counts {
-    let mut counts = Counts::default();
-    for line in BufReader::new(lines).split(b'\n').map_while(Result::ok) {
-        // A closed terminal is no reason to fail a test run.
-        let _ = to.write_all(&line).and_then(|()| to.write_all(b"\n"));
-        add_counts(&String::from_utf8_lossy(&line), &mut counts);
-    }
-    counts
-}
-
-/// Reads `5 tests run: 4 passed, 1 failed, 2 skipped` (nextest) and
-/// `test result: ok. 4 passed; 1 failed; 2 ignored; …` (cargo test).
-fn add_counts(line: &str, counts: &mut Counts) {
-    if !line.contains("test run: ")
-        && !line.contains("tests run: ")
-        && !line.contains("test result: ")
-    {
-        return;
-    }
-    let words: Vec<&str> = line
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    for pair in words.windows(2) {
-        let Ok(number) = pair[0].parse::<usize>() else {
-            continue;
-        };
-        match pair[1] {
-            "passed" => counts.passed += number,
-            "failed" | "timed" | "exec" => counts.failed += number,
-            "skipped" | "ignored" => counts.skipped += number,
-            _ => {}
-        }
-    }
+fn is_script(path: &str) -> bool {
+    let name = path.split_once("/tests/check_").map(|(_, name)| name);
+    path.starts_with("crates/")
+        && name.is_some_and(|name| name.ends_with(".py") && !name.contains('/'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn counted(lines: &str) -> (usize, usize, usize) {
-        let counts = pass_on(lines.as_bytes(), std::io::sink());
-        (counts.passed, counts.failed, counts.skipped)
-    }
-
     #[test]
-    fn counts_what_nextest_says() {
-        let text = "     Summary [   0.011s] 12 tests run: 9 passed (1 slow), 2 failed, 1 timed out, 4 skipped\n";
-        assert_eq!(counted(text), (9, 3, 4));
-        assert_eq!(
-            counted("Summary [0.1s] 1 test run: 1 passed, 0 skipped"),
-            (1, 0, 0)
-        );
-    }
-
-    #[test]
-    fn adds_up_what_cargo_test_says() {
-        let text = "running 3 tests\n\
-            test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
-            test result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.00s\n";
-        assert_eq!(counted(text), (3, 3, 1));
-    }
-
-    #[test]
-    fn ignores_other_lines() {
-        assert_eq!(counted("3 passed the door\n"), (0, 0, 0));
-    }
-
-    #[test]
-    fn a_part_with_one_failed_test_has_failed() {
-        let counts = |passed, failed, skipped| Counts {
-            passed,
-            failed,
-            skipped,
-        };
-        assert_eq!(word(counts(8, 1, 0)), "FAILED");
-        assert_eq!(word(counts(8, 0, 1)), "ok");
-        assert_eq!(word(counts(0, 0, 1)), "skipped");
+    fn finds_scripts() {
+        assert!(is_script("crates/proto/tests/check_fields.py"));
+        assert!(!is_script("crates/proto/tests/make_golden.py"));
+        assert!(!is_script("tests/reference/op_defs.py"));
     }
 }
