@@ -11,6 +11,9 @@ use tensorfleet_math::movement::{
     Gather, Updates, View, concat, copy_view_bytes, gather_bytes, pad_bytes, scatter,
     scatter_update_bytes, top_k,
 };
+use tensorfleet_math::optimizer::{
+    Adagrad, Adam, AdamInputs, Ftrl, GradientDescent, Momentum, apply, apply_sparse,
+};
 use tensorfleet_math::par::{Par, Pool, Serial};
 use tensorfleet_math::random::{
     Philox, fill_normal, fill_truncated_normal, fill_uniform, fill_uniform_int,
@@ -62,6 +65,7 @@ fn main() {
     random(&bench);
     movement(&bench);
     rows(&bench);
+    optimizer(&bench);
 }
 
 fn random(bench: &Bench) {
@@ -262,6 +266,84 @@ fn rows(bench: &Bench) {
             &indices,
             updates,
             |a, b| *a += b,
+        )
+        .unwrap();
+    });
+}
+
+fn optimizer(bench: &Bench) {
+    let grad = vec![0.25_f32; MILLION];
+    let mut var = vec![1.0_f32; MILLION];
+    let mut slots = [vec![0.5_f32; MILLION], vec![0.5; MILLION]];
+    bench.run("optimizer/gradient_descent f32 1M", |par| {
+        let rule = GradientDescent { lr: 1e-6 };
+        apply(par, rule, black_box(&mut var), [], &grad);
+    });
+    bench.run("optimizer/momentum f32 1M", |par| {
+        let rule = Momentum {
+            lr: 1e-6,
+            momentum: 0.9,
+            use_nesterov: false,
+        };
+        let [accum, _] = &mut slots;
+        apply(par, rule, black_box(&mut var), [accum], &grad);
+    });
+    bench.run("optimizer/adagrad f32 1M", |par| {
+        let rule = Adagrad {
+            lr: 1e-6,
+            update_slots: true,
+        };
+        let [accum, _] = &mut slots;
+        apply(par, rule, black_box(&mut var), [accum], &grad);
+    });
+    bench.run("optimizer/adam f32 1M", |par| {
+        let inputs = AdamInputs {
+            beta1_power: 0.9,
+            beta2_power: 0.999,
+            lr: 1e-6,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        };
+        let [m, v] = &mut slots;
+        apply(
+            par,
+            Adam::new(inputs, false),
+            black_box(&mut var),
+            [m, v],
+            &grad,
+        );
+    });
+    bench.run("optimizer/ftrl f32 1M", |par| {
+        let rule = Ftrl {
+            lr: 0.1,
+            l1: 0.1,
+            l2: 0.1,
+            l2_shrinkage: 0.0,
+            lr_power: -0.5,
+            multiply_linear_by_lr: false,
+        };
+        let [accum, linear] = &mut slots;
+        apply(par, rule, black_box(&mut var), [accum, linear], &grad);
+    });
+    drop((var, slots, grad));
+    let indices = row_indices();
+    let grad = vec![0.25_f32; ROWS * WIDTH];
+    let mut var = vec![1.0_f32; TABLE * WIDTH];
+    let mut accum = vec![0.5_f32; TABLE * WIDTH];
+    bench.run("rows/sparse adagrad f32 26624x64 of 1M", |par| {
+        let rule = Adagrad {
+            lr: 1e-6,
+            update_slots: true,
+        };
+        apply_sparse(
+            par,
+            rule,
+            WIDTH,
+            black_box(&mut var),
+            [&mut accum],
+            &indices,
+            &grad,
         )
         .unwrap();
     });

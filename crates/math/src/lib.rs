@@ -7,6 +7,7 @@ pub mod conv;
 pub mod gemm;
 pub mod movement;
 pub mod num;
+pub mod optimizer;
 pub mod par;
 pub mod random;
 pub mod unary;

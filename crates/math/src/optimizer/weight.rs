@@ -1,0 +1,137 @@
+//! The types that weights are stored in and the types that updates are computed in.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use half::{bf16, f16};
+
+use crate::num::{from_f32_slice, to_f32_slice};
+
+/// A type to compute in: `f32` or `f64`.
+pub trait Wide:
+    Copy
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + 'static
+{
+    /// The nearest value to a constant.
+    fn of(x: f64) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// The larger one; the other of a NaN.
+    fn max(self, other: Self) -> Self;
+    /// Exponential.
+    fn exp(self) -> Self;
+    /// Power.
+    fn pow(self, exponent: Self) -> Self;
+
+    /// One over the square root.
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        Self::of(1.0) / self.sqrt()
+    }
+
+    /// -1, 0 or 1.
+    #[inline(always)]
+    fn sign(self) -> Self {
+        let zero = Self::default();
+        if self > zero {
+            Self::of(1.0)
+        } else if self < zero {
+            Self::of(-1.0)
+        } else {
+            zero
+        }
+    }
+}
+
+macro_rules! wide {
+    ($($ty:ident),*) => {
+        $(impl Wide for $ty {
+            #[inline(always)]
+            fn of(x: f64) -> Self {
+                x as Self
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $ty::sqrt(self)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $ty::abs(self)
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                $ty::max(self, other)
+            }
+            #[inline(always)]
+            fn exp(self) -> Self {
+                $ty::exp(self)
+            }
+            #[inline(always)]
+            fn pow(self, exponent: Self) -> Self {
+                $ty::powf(self, exponent)
+            }
+        })*
+    };
+}
+
+wide!(f32, f64);
+
+/// A type to store weights in: `f16`, `bf16`, `f32` or `f64`. Halves are widened, updated and rounded once.
+pub trait Weight: Copy + Send + Sync + 'static {
+    /// The type to compute in.
+    type Wide: Wide;
+
+    /// Widens a block; both slices have the same length.
+    fn widen(weights: &[Self], wide: &mut [Self::Wide]);
+
+    /// Rounds a block; both slices have the same length.
+    fn narrow(wide: &[Self::Wide], weights: &mut [Self]);
+}
+
+macro_rules! same {
+    ($($ty:ty),*) => {
+        $(impl Weight for $ty {
+            type Wide = Self;
+
+            #[inline(always)]
+            fn widen(weights: &[Self], wide: &mut [Self]) {
+                wide.copy_from_slice(weights);
+            }
+
+            #[inline(always)]
+            fn narrow(wide: &[Self], weights: &mut [Self]) {
+                weights.copy_from_slice(wide);
+            }
+        })*
+    };
+}
+
+same!(f32, f64);
+
+macro_rules! halves {
+    ($($ty:ty),*) => {
+        $(impl Weight for $ty {
+            type Wide = f32;
+
+            fn widen(weights: &[Self], wide: &mut [f32]) {
+                to_f32_slice(weights, wide);
+            }
+
+            fn narrow(wide: &[f32], weights: &mut [Self]) {
+                from_f32_slice(wide, weights);
+            }
+        })*
+    };
+}
+
+halves!(f16, bf16);
