@@ -10,4 +10,5 @@ pub mod num;
 pub mod optimizer;
 pub mod par;
 pub mod random;
+pub mod reduce;
 pub mod unary;

@@ -59,8 +59,10 @@ table! {
     MulNoNan |x, y| kernel2 if y == 0.0 { 0.0 } else { x * y }, kernel2 if y == 0.0 { 0.0 } else { x * y };
     Pow |x, y| kernel2 lanes::pow::<I>(x, y), scalar2 x.powf(y);
     ReciprocalGrad |y, dy| kernel2 -dy * y * y, kernel2 -dy * y * y;
-    Relu6Grad |dy, x| kernel2 if x > 0.0 && x < 6.0 { dy } else { 0.0 }, kernel2 if x > 0.0 && x < 6.0 { dy } else { 0.0 };
-    ReluGrad |dy, x| kernel2 if x > 0.0 { dy } else { 0.0 }, kernel2 if x > 0.0 { dy } else { 0.0 };
+    // A product, not a select: TensorFlow lets a NaN or infinite gradient through as NaN.
+    Relu6Grad |dy, x| kernel2 dy * if x > 0.0 && x < 6.0 { 1.0 } else { 0.0 },
+        kernel2 dy * if x > 0.0 && x < 6.0 { 1.0 } else { 0.0 };
+    ReluGrad |dy, x| kernel2 dy * if x > 0.0 { 1.0 } else { 0.0 }, kernel2 dy * if x > 0.0 { 1.0 } else { 0.0 };
     RsqrtGrad |y, dy| kernel2 -0.5 * dy * (y * y * y), kernel2 -0.5 * dy * (y * y * y);
     SeluGrad |dy, y| kernel2 if y < 0.0 { dy * (y + (SELU_SCALE * SELU_ALPHA) as f32) } else { dy * SELU_SCALE as f32 },
         kernel2 if y < 0.0 { dy * (y + SELU_SCALE * SELU_ALPHA) } else { dy * SELU_SCALE };
