@@ -1,11 +1,16 @@
 //! Round trips through the filesystem, merging, and every kind of damage.
 
 use bytes::Bytes;
+use proptest::prelude::*;
+use prost::Message;
+use tensorfleet_proto::BundleHeaderProto;
 use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor, TensorList, Variant};
 
+use super::entry::Entry;
 use super::*;
 use crate::slice::TensorSlice;
+use crate::table::TableWriter;
 
 struct Dir(tempfile::TempDir);
 
@@ -328,7 +333,6 @@ fn any_flipped_byte_of_the_index_is_survived() {
 /// An index with right checksums whose entries lie must not make us allocate or panic.
 #[test]
 fn lying_entries_are_refused() {
-    use entry::Entry;
     let dir = Dir::new();
     let prefix = dir.path("m");
     std::fs::write(dir.path("m.data-00000-of-00001"), [0; 64]).unwrap();
@@ -553,4 +557,46 @@ fn conflicting_merges_change_nothing() {
         InvalidArgument,
         "Duplicate tensor keyed by slice of w encountered, when merging prefix: B",
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    /// Entries of random bytes, and good entries with random changes, under right table checksums.
+    #[test]
+    fn random_entries_never_panic(
+        noise in proptest::collection::vec(any::<u8>(), 0..60),
+        changes in proptest::collection::vec((0usize..60, any::<u8>()), 0..4),
+    ) {
+        let dir = Dir::new();
+        std::fs::write(dir.path("m.data-00000-of-00001"), [1; 100]).unwrap();
+        let entry = |slices: &[&str]| Entry {
+            dtype: DType::I16,
+            shape: Shape::new(&[4, 3]).unwrap(),
+            shard: 0,
+            offset: 4,
+            size: 24,
+            crc32c: 1,
+            slices: slices.iter().map(|text| TensorSlice::parse(text).unwrap()).collect(),
+        };
+        let mut values = [entry(&[]).encode(), entry(&["0,2:-", "2,2:0,3"]).encode()];
+        for (at, byte) in changes {
+            for value in &mut values {
+                let at = at % value.len();
+                value[at] = byte;
+            }
+        }
+        let header = BundleHeaderProto { num_shards: 1, ..BundleHeaderProto::default() };
+        let mut table = TableWriter::new();
+        table.add(b"", &header.encode_to_vec()).unwrap();
+        table.add(b"noise", &noise).unwrap();
+        table.add(b"sliced", &values[1]).unwrap();
+        table.add(b"whole", &values[0]).unwrap();
+        std::fs::write(dir.path("m.index"), table.finish()).unwrap();
+        let reader = BundleReader::open(&dir.path("m")).unwrap();
+        let _ = (reader.list(), verify(&reader));
+        for key in [&b"noise"[..], b"sliced", b"whole"] {
+            let _ = reader.read(key);
+            let _ = reader.read_slice(key, &TensorSlice::parse("1,2:0,1").unwrap());
+        }
+    }
 }

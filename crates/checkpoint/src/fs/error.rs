@@ -4,9 +4,17 @@ use std::io::{Error, ErrorKind};
 
 use tensorfleet_status::{Code, Status};
 
+/// Too many open files, in the system and in this process: they have no kind of their own.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
 /// The status of a failed file operation, as TensorFlow words it: `<path>; <reason>`.
 pub fn io_status(path: &str, error: &Error) -> Status {
-    Status::new(code(error.kind()), format!("{path}; {}", reason(error)))
+    let code = match error.raw_os_error() {
+        Some(ENFILE | EMFILE) => Code::ResourceExhausted,
+        _ => code(error.kind()),
+    };
+    Status::new(code, format!("{path}; {}", reason(error)))
 }
 
 fn code(kind: ErrorKind) -> Code {
@@ -31,7 +39,6 @@ fn code(kind: ErrorKind) -> Code {
         }
         Kind::Deadlock => Code::Aborted,
         Kind::TimedOut => Code::DeadlineExceeded,
-        // EMFILE and ENFILE have no kind of their own.
         _ => Code::Unknown,
     }
 }

@@ -119,6 +119,11 @@ pub trait FileSystem: Send + Sync {
 
     /// Writes a file so that readers see the old or the new contents, never a part.
     fn write_atomic(&self, path: &str, contents: &[u8]) -> Result<()> {
+        self.replace(path, contents, false)
+    }
+
+    /// Like [`write_atomic`](Self::write_atomic); `sync` forces the contents to the disk before they appear.
+    fn replace(&self, path: &str, contents: &[u8], sync: bool) -> Result<()> {
         let target = if self.has_atomic_rename() {
             temp_path(path, "tmp")
         } else {
@@ -127,6 +132,9 @@ pub trait FileSystem: Send + Sync {
         let written = (|| {
             let mut file = self.create(&target)?;
             file.append(contents)?;
+            if sync {
+                file.sync()?;
+            }
             file.close()?;
             if target == path {
                 Ok(())
