@@ -87,6 +87,18 @@ impl<T: Real> Panels<T> {
             columns,
         }
     }
+
+    /// Columns of the matrix.
+    pub(super) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The panel that begins at column `at`, and its width.
+    pub(super) fn panel(&self, kernels: &Kernels<T>, at: usize) -> (&[T], usize) {
+        let used = kernels.columns().min(self.columns - at);
+        let width = kernels.tile(1, used).1;
+        (&self.data[at * self.depth..][..self.depth * width], width)
+    }
 }
 
 /// A part of the taps: rows of the filter, and a part of the run of each.
@@ -286,8 +298,7 @@ impl<T: Real> Job<'_, T> {
     ) {
         let shape = self.shape;
         let used = self.kernels.columns().min(shape.output.channels - at);
-        let width = self.kernels.tile(1, used).1;
-        let panel = &self.filter.data[at * self.filter.depth..][..self.filter.depth * width];
+        let (panel, width) = self.filter.panel(self.kernels, at);
         let line = shape.taps[1] * shape.images.channels;
         let pixels = shape.output.size[1];
         let tiles = pixels.div_ceil(self.kernels.rows());

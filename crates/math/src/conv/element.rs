@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::correlate::{self, Correlation, Output, Panels};
 use super::slab::Images;
-use super::{Conv2d, filter_grad, input_grad, naive};
+use super::{Conv2d, columns, filter_grad, input_grad, naive};
 use crate::gemm::simd::Real;
 use crate::gemm::{self, Dims, Epilogue, Operand};
 use crate::par::{Par, chunks_mut};
@@ -149,10 +149,11 @@ fn backprop_input<T: Real + Element>(
         let (a, b) = (Operand::new(grad, n), Operand::transposed(filter, n));
         return gemm::gemm(par, dims, T::ONE, a, b, T::ZERO, input, k, Epilogue::None);
     }
-    if !input_grad::applies(conv) {
-        return naive::backprop_input(par, conv, filter, grad, input);
+    let kernels = T::kernels();
+    if columns::applies(kernels, conv) || !input_grad::applies(conv) {
+        return columns::run(par, kernels, conv, filter, grad, input);
     }
-    input_grad::run(par, T::kernels(), conv, filter, grad, input);
+    input_grad::run(par, kernels, conv, filter, grad, input);
 }
 
 fn backprop_filter<T: Real + Element>(

@@ -4,13 +4,15 @@
 //! geometry         sizes, padding
 //! slab             rows of an image, padded if need be
 //! correlate        forward; also the engine of input_grad
+//! columns          backprop_input for few channels or odd strides
 //! input_grad       windows over the gradient, one phase of the stride at a time
 //! filter_grad      products over pixels
-//! naive            plain loops: integers, rare shapes, the reference of the tests
+//! naive            plain loops: integers, the reference of the tests
 //! ```
 //!
 //! What is a plain matrix product (1×1 filters, filters as large as the image) goes to [`gemm`](crate::gemm).
 
+mod columns;
 mod correlate;
 mod element;
 mod filter_grad;

@@ -1,4 +1,4 @@
-//! Convolutions by plain loops: integers, the rare shapes, and what the fast paths are tested against.
+//! Convolutions by plain loops: integers, and what the fast paths are tested against.
 
 use super::Conv2d;
 use crate::gemm::{Element, Epilogue};
