@@ -1,0 +1,219 @@
+//! A few ops with obvious kernels, and a way to run a graph of them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use tensorfleet_exec::{KernelCache, Plan, PlanOptions, StepReport, start};
+use tensorfleet_graph::{Cost, Graph, GraphBuilder, OpDef, Registry, cpu, text};
+use tensorfleet_kernel::{
+    AnyKernel, AsyncCtx, CallDone, CallFrame, CancelToken, Device, DeviceType, FuncRef,
+    FunctionRuntime, KernelCtx, LocalRendezvous, NodeInfo, ResourceManager, StepEnv, SystemClock,
+};
+use tensorfleet_math::par::Pool;
+use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
+use tensorfleet_tensor::Tensor;
+
+/// Integer ops of the tests: `TestAdd`, `TestLess`, `TestPanic`, `TestFail`, `TestWait`, `TestLater`, `TestSlow`.
+static OPS: [OpDef; 7] = [
+    OpDef {
+        name: "TestAdd",
+        kernels: &[cpu(&[], add)],
+        ..BINARY
+    },
+    OpDef {
+        name: "TestSlow",
+        kernels: &[cpu(&[], add)],
+        cost: Cost::Expensive,
+        ..BINARY
+    },
+    OpDef {
+        name: "TestLess",
+        outputs: &["z: bool"],
+        kernels: &[cpu(&[], less)],
+        ..BINARY
+    },
+    OpDef {
+        name: "TestPanic",
+        kernels: &[cpu(&[], panics)],
+        ..BINARY
+    },
+    OpDef {
+        name: "TestFail",
+        kernels: &[cpu(&[], fails)],
+        ..BINARY
+    },
+    OpDef {
+        name: "TestWait",
+        kernels: &[cpu(&[], waits)],
+        ..BINARY
+    },
+    OpDef {
+        name: "TestLater",
+        kernels: &[cpu(&[], later)],
+        ..BINARY
+    },
+];
+
+const BINARY: OpDef = OpDef {
+    inputs: &["x: int32", "y: int32"],
+    outputs: &["z: int32"],
+    ..OpDef::BLANK
+};
+
+fn operands(ctx: &KernelCtx<'_>) -> Result<(i32, i32)> {
+    Ok((ctx.scalar::<i32>(0)?, ctx.scalar::<i32>(1)?))
+}
+
+fn add(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let (x, y) = operands(ctx)?;
+        ctx.set(0, Tensor::scalar(x + y));
+        Ok(())
+    })
+}
+
+fn less(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let (x, y) = operands(ctx)?;
+        ctx.set(0, Tensor::scalar(x < y));
+        Ok(())
+    })
+}
+
+#[allow(clippy::panic)]
+fn panics(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|_: &mut KernelCtx<'_>| -> Result<()> { panic!("as asked") })
+}
+
+fn fails(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let (x, y) = operands(ctx)?;
+        Err(invalid_argument!("{x} and {y} are no good"))
+    })
+}
+
+/// Waits until the step is cancelled.
+fn waits(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::later(|ctx: AsyncCtx| {
+        let cancel = ctx.env().cancel.clone();
+        let waiting = Arc::new(Mutex::new(Some(ctx)));
+        let guard = cancel.on_cancel({
+            let waiting = waiting.clone();
+            move |reason: &Status| {
+                if let Some(ctx) = waiting.lock().unwrap().take() {
+                    ctx.fail(reason.clone());
+                }
+            }
+        });
+        std::mem::forget(guard);
+    })
+}
+
+/// Adds on another thread, a little later.
+fn later(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::later(|mut ctx: AsyncCtx| {
+        let operands = ctx.view(|view| operands(view));
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(5));
+            match operands {
+                Ok((x, y)) => ctx.finish_with([Tensor::scalar(x + y)]),
+                Err(status) => ctx.fail(status),
+            }
+        });
+    })
+}
+
+struct NoFunctions;
+
+impl FunctionRuntime for NoFunctions {
+    fn call(&self, _: &FuncRef, _: Vec<Tensor>, _: &Arc<StepEnv>, done: CallDone) {
+        done(Err(unimplemented!("no functions here")));
+    }
+}
+
+pub(crate) fn registry() -> Arc<Registry> {
+    Arc::new(Registry::new(tensorfleet_ops::all().chain(OPS.iter())).unwrap())
+}
+
+/// A compiled graph with its environment.
+pub(crate) struct Harness {
+    pub(crate) plan: Arc<Plan>,
+    pool: Arc<Pool>,
+    pub(crate) cancel: CancelToken,
+}
+
+impl Harness {
+    /// Parses and compiles a graph.
+    pub(crate) fn new(graph: &str) -> Harness {
+        let mut builder = GraphBuilder::new(registry());
+        text::parse_graph(&mut builder, graph).unwrap();
+        Harness::of(&builder.finish()).unwrap()
+    }
+
+    pub(crate) fn of(graph: &Graph) -> Result<Harness> {
+        let kernels = KernelCache::new();
+        let options = PlanOptions {
+            kernels: &kernels,
+            scope: "",
+            device: DeviceType::Cpu,
+        };
+        Ok(Harness {
+            plan: Arc::new(Plan::compile(graph, &options)?),
+            pool: Arc::new(Pool::new(2)),
+            cancel: CancelToken::new(),
+        })
+    }
+
+    /// The same plan with a switch that was not thrown: recycled state, new step.
+    pub(crate) fn again(&self) -> Harness {
+        Harness {
+            plan: self.plan.clone(),
+            pool: self.pool.clone(),
+            cancel: CancelToken::new(),
+        }
+    }
+
+    /// Runs to the end; the integer results, `None` where a result's node was dead.
+    pub(crate) fn run(&self, results: usize) -> Result<Vec<Option<i32>>> {
+        self.start(results)
+            .recv_timeout(Duration::from_secs(20))
+            .expect("the step never ended")
+    }
+
+    /// Starts a step; its results come through the channel.
+    pub(crate) fn start(&self, results: usize) -> mpsc::Receiver<Result<Vec<Option<i32>>>> {
+        let frame = Arc::new(CallFrame::new(Vec::new(), results));
+        let env = Arc::new(StepEnv {
+            step_id: 1,
+            device: Arc::new(Device::cpu("localhost", 0, 0, 1)),
+            resources: Arc::new(ResourceManager::new()),
+            step_resources: Arc::new(ResourceManager::new()),
+            rendezvous: Arc::new(LocalRendezvous::new()),
+            cancel: self.cancel.clone(),
+            pool: self.pool.clone(),
+            functions: Arc::new(NoFunctions),
+            clock: Arc::new(SystemClock::default()),
+            call_frame: frame.clone(),
+        });
+        let (sender, receiver) = mpsc::channel();
+        let calls = AtomicUsize::new(0);
+        let done = move |result: Result<StepReport>| {
+            assert_eq!(
+                calls.fetch_add(1, Ordering::Relaxed),
+                0,
+                "done was called twice"
+            );
+            let values = result.map(|_| {
+                frame
+                    .take_rets()
+                    .into_iter()
+                    .map(|ret| ret.map(|t| t.to_scalar::<i32>().unwrap()))
+                    .collect()
+            });
+            let _ = sender.send(values);
+        };
+        start(self.plan.clone(), env, false, Box::new(done));
+        receiver
+    }
+}

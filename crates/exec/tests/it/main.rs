@@ -1,0 +1,6 @@
+//! The executor, driven directly: chains, branches, loops, waiting and failing kernels.
+
+mod failures;
+mod harness;
+mod loops;
+mod order;
