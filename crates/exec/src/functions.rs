@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
-use tensorfleet_graph::{FunctionBody, Graph, Library, Registry};
+use tensorfleet_graph::{FunctionBody, Graph, Library, NodeId, Registry};
 use tensorfleet_kernel::{CallDone, CallFrame, DeviceType, FuncRef, FunctionRuntime, StepEnv};
 use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::{PortType, Tensor};
@@ -12,8 +12,8 @@ use crate::kernels::KernelCache;
 use crate::plan::{Plan, PlanOptions};
 use crate::step;
 
-/// Improves the body of a function before it is compiled.
-pub type Optimize = Arc<dyn Fn(Graph) -> Result<Graph> + Send + Sync>;
+/// Improves a graph before it is compiled; the nodes given must still run.
+pub type Optimize = Arc<dyn Fn(Graph, &[NodeId]) -> Result<Graph> + Send + Sync>;
 
 /// Calls the functions of one library on one device.
 pub struct Functions {
@@ -66,7 +66,8 @@ impl Functions {
         }
         let function = self.library.find(&func.name)?;
         let body = FunctionBody::instantiate(function, &func.attrs, &self.registry, &self.library)?;
-        let graph = (self.optimize)(body.graph)?;
+        let roots = must_run(&body);
+        let graph = (self.optimize)(body.graph, &roots)?;
         let plan = Plan::compile(
             &graph,
             &PlanOptions {
@@ -83,6 +84,21 @@ impl Functions {
         instances.insert(key, instance.clone());
         Ok(instance)
     }
+}
+
+/// Results, control results, and everything with effects.
+fn must_run(body: &FunctionBody) -> Vec<NodeId> {
+    let effects = body
+        .graph
+        .nodes()
+        .filter(|(_, node)| node.is_stateful() && node.op_name() != "_Arg")
+        .map(|(id, _)| id);
+    body.rets
+        .iter()
+        .chain(&body.control_rets)
+        .copied()
+        .chain(effects)
+        .collect()
 }
 
 impl FunctionRuntime for Functions {

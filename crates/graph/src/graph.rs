@@ -350,6 +350,23 @@ impl Graph {
         self.nodes[node.index()].control_inputs = control_inputs;
     }
 
+    /// Turns a node that nothing reads any more into a `NoOp` of the same name that waits for these nodes.
+    pub fn become_no_op(
+        &mut self,
+        id: NodeId,
+        control_inputs: SmallVec<[NodeId; 1]>,
+    ) -> Result<()> {
+        let op = self.registry.find("NoOp")?.clone();
+        let node = &mut self.nodes[id.index()];
+        node.op = op;
+        node.attrs = Attrs::new();
+        node.inputs.clear();
+        node.input_types.clear();
+        node.output_types.clear();
+        node.control_inputs = control_inputs;
+        Ok(())
+    }
+
     /// Sets an attribute that does not change the node's types, such as `_class`.
     pub fn set_attr(&mut self, node: NodeId, name: &str, value: tensorfleet_kernel::AttrValue) {
         self.nodes[node.index()].attrs.set(name, value);

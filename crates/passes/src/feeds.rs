@@ -6,7 +6,8 @@ use tensorfleet_kernel::{AttrValue, Attrs};
 use tensorfleet_status::{Result, invalid_argument, not_found};
 use tensorfleet_tensor::DType;
 
-use crate::prune;
+use crate::prune::prune;
+use crate::roots::Roots;
 
 /// What a run feeds, fetches and runs, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -33,13 +34,18 @@ pub enum Boundary<'a> {
     },
 }
 
-/// The graph of one signature: fed tensors replaced, fetches captured, the rest pruned.
-/// Also the dtypes of the feeds, in order.
-pub fn rewrite(
-    graph: &Graph,
-    signature: &Signature,
-    boundary: Boundary<'_>,
-) -> Result<(Graph, Vec<DType>)> {
+/// The graph of one signature.
+pub struct Rewritten {
+    /// Fed tensors replaced, fetches captured, the rest pruned.
+    pub graph: Graph,
+    /// The nodes that must run.
+    pub roots: Roots,
+    /// The dtypes of the feeds, in order.
+    pub feed_types: Vec<DType>,
+}
+
+/// Turns feeds and fetches into nodes and drops what they do not need.
+pub fn rewrite(graph: &Graph, signature: &Signature, boundary: Boundary<'_>) -> Result<Rewritten> {
     let mut out = graph.clone();
     let mut feed_types = Vec::with_capacity(signature.feeds.len());
     let mut fed: Vec<(Output, NodeId)> = Vec::with_capacity(signature.feeds.len());
@@ -79,7 +85,11 @@ pub fn rewrite(
             "PruneForTargets: Some target nodes not found: {missing}"
         ));
     }
-    Ok((prune(&out, roots)?, feed_types))
+    Ok(Rewritten {
+        graph: prune(&out, roots.iter().copied())?,
+        roots: Roots::of(&out, roots),
+        feed_types,
+    })
 }
 
 /// `node:port` or `node`, as far as it is one.

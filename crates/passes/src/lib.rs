@@ -1,10 +1,77 @@
-//! Graph in, graph out: feeds and fetches, prune, fold, dedupe, inline.
+//! Graph in, graph out: feeds and fetches, prune, inline, lower, fold, dedupe.
 //!
 //! A pass never changes results beyond floating-point reassociation that TensorFlow itself does, never
-//! drops a state change, and leaves a consistent graph. Which passes run is the session's choice.
+//! drops a state change, and leaves a consistent graph. *Roots* are the nodes that must run: they keep
+//! their names through all passes. Which passes run is the session's choice.
 
+mod bypass;
+mod dedupe;
 mod feeds;
+mod fold;
+mod inline;
+mod lower;
 mod prune;
+mod roots;
 
-pub use feeds::{Boundary, Signature, rewrite};
+use std::sync::Arc;
+
+use tensorfleet_graph::Graph;
+use tensorfleet_kernel::StepEnv;
+use tensorfleet_status::Result;
+
+pub use bypass::bypass_identities;
+pub use dedupe::dedupe;
+pub use feeds::{Boundary, Rewritten, Signature, rewrite};
+pub use fold::fold;
+pub use inline::inline;
+pub use lower::lower;
 pub use prune::prune;
+pub use roots::Roots;
+
+/// Which passes [`optimize`] runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassOptions {
+    /// Replace calls by the bodies they call, and functional control flow by Switch, Merge and frames.
+    pub inline: bool,
+    /// Compute what depends on constants only.
+    pub fold: bool,
+    /// Merge nodes that compute the same, and skip identities.
+    pub dedupe: bool,
+}
+
+impl PassOptions {
+    /// Everything.
+    pub const ALL: PassOptions = PassOptions {
+        inline: true,
+        fold: true,
+        dedupe: true,
+    };
+    /// Nothing.
+    pub const NONE: PassOptions = PassOptions {
+        inline: false,
+        fold: false,
+        dedupe: false,
+    };
+}
+
+/// Runs the chosen passes. `env` is what folding runs kernels in.
+pub fn optimize(
+    mut graph: Graph,
+    roots: &Roots,
+    options: PassOptions,
+    env: &Arc<StepEnv>,
+) -> Result<Graph> {
+    if options.inline && !graph.library().is_empty() {
+        graph = inline(lower(graph, roots)?, roots)?;
+    }
+    if options.dedupe {
+        graph = bypass_identities(graph, roots)?;
+    }
+    if options.fold {
+        graph = fold(graph, roots, env)?;
+    }
+    if options.dedupe {
+        graph = dedupe(graph, roots)?;
+    }
+    Ok(graph)
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tensorfleet_exec::{Functions, KernelCache, Optimize, Plan, PlanOptions};
 use tensorfleet_graph::Graph;
 use tensorfleet_kernel::Device;
-use tensorfleet_passes::{Boundary, Signature, rewrite};
+use tensorfleet_passes::{Boundary, Rewritten, Signature, rewrite};
 use tensorfleet_status::Result;
 use tensorfleet_tensor::DType;
 
@@ -31,8 +31,13 @@ impl Compiler<'_> {
         signature: Signature,
         boundary: Boundary<'_>,
     ) -> Result<Prepared> {
-        let (rewritten, feed_types) = rewrite(graph, &signature, boundary)?;
-        let rewritten = (self.optimize)(rewritten)?;
+        let Rewritten {
+            graph,
+            roots,
+            feed_types,
+        } = rewrite(graph, &signature, boundary)?;
+        let roots = roots.ids(&graph);
+        let rewritten = (self.optimize)(graph, &roots)?;
         let options = PlanOptions {
             kernels: self.kernels,
             scope: "",

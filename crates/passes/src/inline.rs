@@ -1,0 +1,261 @@
+//! Function inlining: a call becomes the body it calls.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tensorfleet_graph::{FunctionBody, Graph, Node, NodeId, Output};
+use tensorfleet_kernel::{AttrValue, Attrs, FuncRef};
+use tensorfleet_status::Result;
+
+use crate::lower::lower;
+use crate::prune::prune;
+use crate::roots::Roots;
+
+/// Recursion deeper than this is left to run as calls.
+const MAX_DEPTH: usize = 24;
+
+/// Replaces calls by bodies, again and again until none is left or recursion is too deep.
+pub fn inline(mut graph: Graph, roots: &Roots) -> Result<Graph> {
+    for _ in 0..MAX_DEPTH {
+        let calls: Vec<NodeId> = graph
+            .nodes()
+            .filter(|(_, node)| callee(node).is_some())
+            .map(|(id, _)| id)
+            .collect();
+        if calls.is_empty() {
+            break;
+        }
+        let frames = graph.nodes().any(|(_, node)| {
+            matches!(
+                node.op_name(),
+                "Enter" | "Switch" | "RefSwitch" | "_SwitchN"
+            )
+        });
+        for call in calls {
+            inline_call(&mut graph, call, frames)?;
+        }
+        graph = prune(&graph, roots.ids(&graph))?;
+        graph = lower(graph, roots)?;
+    }
+    Ok(graph)
+}
+
+/// The function that a node calls, if it may be inlined.
+fn callee(node: &Node) -> Option<FuncRef> {
+    if node
+        .attrs
+        .get("_noinline")
+        .is_some_and(|value| matches!(value, AttrValue::B(true)))
+    {
+        return None;
+    }
+    match node.op_name() {
+        "PartitionedCall" | "StatefulPartitionedCall" => node.attrs.func("f").ok().cloned(),
+        _ => node.op.function.as_ref().map(|function| FuncRef {
+            name: function.name().into(),
+            attrs: node.attrs.clone(),
+        }),
+    }
+}
+
+/// Copies the body of one call into the graph and redirects everything that used the call to it.
+///
+/// What waits for the call waits for all of its results and effects; what the call waits for, its
+/// first nodes wait for. The call itself loses its consumers, and its name passes to a node that ends
+/// when it would have ended.
+fn inline_call(graph: &mut Graph, call: NodeId, in_control_flow: bool) -> Result<()> {
+    let node = graph.node(call).clone();
+    let Some(func) = callee(&node) else {
+        return Ok(());
+    };
+    let library = graph.library().clone();
+    let Some(function) = library.get(&func.name) else {
+        return Ok(());
+    };
+    let registry = graph.registry().clone();
+    let body = FunctionBody::instantiate(function, &func.attrs, &registry, &library)?;
+
+    let before = Before::new(graph, &node, in_control_flow)?;
+    let mut moved: Vec<Option<Output>> = vec![None; body.graph.len()];
+    for (position, arg) in body.args.iter().enumerate() {
+        moved[arg.index()] = node.inputs.get(position).copied();
+    }
+    let mut ends: Vec<NodeId> = Vec::new();
+    let mut results: Vec<Output> = vec![Output::from(call); body.rets.len()];
+    let mut back_edges = Vec::new();
+    for id in body.graph.topological_order()? {
+        if body.args.contains(&id) {
+            continue;
+        }
+        let inner = body.graph.node(id);
+        if let Some(position) = body.rets.iter().position(|ret| *ret == id) {
+            let source = inner.inputs[0];
+            results[position] = copied(&moved, source).unwrap_or(source);
+            continue;
+        }
+        let mut inputs: SmallVec<[Output; 2]> = SmallVec::new();
+        for (port, input) in inner.inputs.iter().enumerate() {
+            match copied(&moved, *input) {
+                Some(output) => inputs.push(output),
+                None => {
+                    // The source of a back edge comes later: point somewhere of the right type until it is there.
+                    back_edges.push((id, port, *input));
+                    inputs.push(inputs.first().copied().unwrap_or(Output::from(call)));
+                }
+            }
+        }
+        let mut control: SmallVec<[NodeId; 1]> = inner
+            .control_inputs
+            .iter()
+            .filter_map(|c| copied(&moved, Output::from(*c)).map(|o| o.node))
+            .collect();
+        let is_first = inner.inputs.is_empty() && inner.control_inputs.is_empty();
+        if let Some(wait) = before.for_node(is_first, inner.is_stateful()) {
+            control.push(wait);
+        }
+        let name = graph.unique_name(&format!("{}/{}", node.name, inner.name));
+        let device: Arc<str> = if inner.device.is_empty() {
+            node.device.clone()
+        } else {
+            inner.device.clone()
+        };
+        let copy = graph.add(
+            name,
+            inner.op.clone(),
+            inner.attrs.clone(),
+            inputs,
+            control,
+            device,
+        )?;
+        if inner.is_stateful() || body.control_rets.contains(&id) {
+            ends.push(copy);
+        }
+        moved[id.index()] = Some(Output::from(copy));
+    }
+    for (id, port, input) in back_edges {
+        if let (Some(target), Some(source)) = (moved[id.index()], copied(&moved, input)) {
+            graph.set_input(target.node, port, source)?;
+        }
+    }
+    redirect(graph, call, &node, &results, &ends, &before)
+}
+
+fn copied(moved: &[Option<Output>], source: Output) -> Option<Output> {
+    let start = moved[source.node.index()]?;
+    Some(Output {
+        node: start.node,
+        port: start.port + source.port,
+    })
+}
+
+/// What the first nodes of a body have to wait for.
+struct Before {
+    node: Option<NodeId>,
+    always: bool,
+}
+
+impl Before {
+    /// In conditionals and loops every node must hang on the call's inputs, or it would run outside of them.
+    fn new(graph: &mut Graph, call: &Node, in_control_flow: bool) -> Result<Before> {
+        let mut sources = call.control_inputs.clone();
+        if in_control_flow {
+            for input in &call.inputs {
+                if !sources.contains(&input.node) {
+                    sources.push(input.node);
+                }
+            }
+        }
+        let node = match sources.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            _ => Some(no_op(
+                graph,
+                &format!("{}/_begin", call.name),
+                sources,
+                &call.device,
+            )?),
+        };
+        Ok(Before {
+            node,
+            always: in_control_flow,
+        })
+    }
+
+    fn for_node(&self, is_first: bool, is_stateful: bool) -> Option<NodeId> {
+        // Outside of control flow a constant need not wait; an effect must.
+        self.node
+            .filter(|_| is_stateful || (is_first && self.always))
+    }
+}
+
+fn no_op(
+    graph: &mut Graph,
+    name: &str,
+    control: SmallVec<[NodeId; 1]>,
+    device: &Arc<str>,
+) -> Result<NodeId> {
+    let op = graph.registry().find("NoOp")?.clone();
+    let name = graph.unique_name(name);
+    graph.add(
+        name,
+        op,
+        Attrs::new(),
+        SmallVec::new(),
+        control,
+        device.clone(),
+    )
+}
+
+/// Hands the call's consumers over to the results, and its name to what ends last.
+fn redirect(
+    graph: &mut Graph,
+    call: NodeId,
+    node: &Node,
+    results: &[Output],
+    ends: &[NodeId],
+    before: &Before,
+) -> Result<()> {
+    let consumers = graph.consumers()[call.index()].clone();
+    let mut waits: SmallVec<[NodeId; 1]> = ends.iter().copied().collect();
+    for result in results {
+        if result.node != call && !waits.contains(&result.node) {
+            waits.push(result.node);
+        }
+    }
+    if waits.is_empty() {
+        waits.extend(before.node);
+    }
+    let needs_end = consumers.iter().any(|(_, input)| input.is_none());
+    let end = if needs_end {
+        Some(no_op(
+            graph,
+            &format!("{}/_end", node.name),
+            waits.clone(),
+            &node.device,
+        )?)
+    } else {
+        None
+    };
+    for (consumer, input) in consumers {
+        match (input, end) {
+            (Some(input), _) => {
+                let port = graph.node(consumer).inputs[input as usize].port as usize;
+                if let Some(result) = results.get(port) {
+                    graph.set_input(consumer, input as usize, *result)?;
+                }
+            }
+            (None, Some(end)) => {
+                let control = graph
+                    .node(consumer)
+                    .control_inputs
+                    .iter()
+                    .map(|c| if *c == call { end } else { *c })
+                    .collect();
+                graph.set_control_inputs(consumer, control);
+            }
+            (None, None) => {}
+        }
+    }
+    // If the call itself is a root it stays by name, as a node that waits for everything.
+    graph.become_no_op(call, waits)
+}
