@@ -91,6 +91,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     };
 
     println!("{}", machine::describe());
+    if options.against_itself {
+        println!("TensorFlow in both columns: what is not 1.00 is noise");
+    }
     println!("{}", report::HEAD);
     let mut failed = 0;
     for name in &names {
