@@ -57,6 +57,75 @@ pub const NUMBERS: &[DType] = &[
     DType::C128,
 ];
 
+/// Numbers and bool: what takes a fixed number of bytes, but for the quantized types.
+pub const PLAIN: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::Bool,
+];
+
+/// Numbers, bool and string.
+pub const VALUES: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::Bool,
+    DType::String,
+];
+
+/// Everything that only data movement can handle as well: [`VALUES`], resource, variant, and the
+/// quantized and eight-bit float types as storage.
+pub const MOVABLE: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::Bool,
+    DType::String,
+    DType::Resource,
+    DType::Variant,
+    DType::QI8,
+    DType::QU8,
+    DType::QI32,
+    DType::QI16,
+    DType::QU16,
+    DType::F8E5M2,
+    DType::F8E4M3Fn,
+];
+
 /// int32, int64.
 pub const INDEX: &[DType] = &[DType::I32, DType::I64];
 

@@ -1,12 +1,98 @@
 //! Ops that make, move and cut tensors without computing with them.
 
+mod broadcast_args;
+mod broadcast_to;
+mod concat;
+mod concat_offset;
 mod constant;
+mod deep_copy;
+mod dynamic_partition;
+mod dynamic_stitch;
+mod empty;
+mod ensure_shape;
+mod expand_dims;
+mod fill;
+pub(crate) mod gather;
+mod gather_grad;
+mod gather_nd;
+pub(crate) mod grads;
 mod identity;
+mod identity_n;
+mod invert_permutation;
+mod keys;
+mod list_diff;
+pub(crate) mod moves;
+pub(crate) mod nd;
+mod no_op;
+mod one_hot;
+mod pack;
+mod pass_through;
+mod placeholder;
+mod range;
+mod reshape;
+pub(crate) mod row_update;
+mod scatter_grad;
+pub(crate) mod scatter_nd;
+mod select;
+mod shape;
+mod slice;
+pub(crate) mod slicing;
+mod split;
+mod squeeze;
+mod strided_slice;
+mod strided_slice_grad;
+mod strided_slice_update;
+mod tile;
+mod transpose;
+mod unique;
+mod where_;
+mod zeros_like;
 
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "array",
-    ops: &[&constant::OP, &identity::OP],
-    tables: &[],
+    ops: &[
+        &broadcast_to::OP,
+        &concat_offset::OP,
+        &constant::OP,
+        &deep_copy::OP,
+        &dynamic_partition::OP,
+        &empty::OP,
+        &ensure_shape::OP,
+        &expand_dims::OP,
+        &fill::OP,
+        &gather_nd::OP,
+        &identity::OP,
+        &identity_n::OP,
+        &invert_permutation::OP,
+        &list_diff::OP,
+        &no_op::OP,
+        &one_hot::OP,
+        &pack::OP,
+        &range::OP,
+        &reshape::OP,
+        &slice::OP,
+        &squeeze::OP,
+        &strided_slice::OP,
+        &strided_slice_grad::OP,
+        &tile::OP,
+        &where_::OP,
+    ],
+    tables: &[
+        &broadcast_args::OPS,
+        &concat::OPS,
+        &dynamic_stitch::OPS,
+        &gather::OPS,
+        &pass_through::OPS,
+        &placeholder::OPS,
+        &scatter_nd::OPS,
+        &select::OPS,
+        &shape::OPS,
+        &split::OPS,
+        &strided_slice_update::OPS,
+        &transpose::OPS,
+        &unique::OPS,
+        &zeros_like::OPS,
+    ],
 };

@@ -1,0 +1,121 @@
+//! `ListDiff`: the elements of `x` that are not in `y`, and where they stand in `x`.
+//!
+//! TensorFlow: ListDiff(x: T, y: T) -> (out: T, idx: out_idx).
+
+use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, strs, x};
+use tensorfleet_graph::{Exactness, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_tensor::{DType, Tensor};
+
+use super::gather::gather_rows;
+use super::keys::Keys;
+use crate::types::INDEX;
+
+/// Everything with equality that TensorFlow takes.
+const TYPES: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::String,
+];
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "ListDiff",
+    inputs: &["x: T", "y: T"],
+    outputs: &["out: T", "idx: out_idx"],
+    attrs: &["T: type", "out_idx: {int32, int64} = DT_INT32"],
+    kernels: &[cpu(&[("T", TYPES), ("out_idx", INDEX)], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "numbers",
+            &[x(&[5], &[1.0, 2.0, 3.0, 1.0, 2.0]), x(&[2], &[1.0, 3.0])],
+            &[x(&[2], &[2.0, 2.0]), i32s(&[2], &[1, 4])],
+        ),
+        ex_attrs(
+            "strings",
+            &[("out_idx", "int64")],
+            &[strs(&[2], &["a", "b"]), strs(&[1], &["a"])],
+            &[strs(&[1], &["b"]), i64s(&[1], &[1])],
+        ),
+        ex(
+            "nothing to take away",
+            &[f32s(&[2], &[1.0, f64::NAN]), f32s(&[1], &[f64::NAN])],
+            &[f32s(&[2], &[1.0, f64::NAN]), i32s(&[2], &[0, 1])],
+        ),
+        ex(
+            "empty",
+            &[x(&[0], &[]), x(&[0], &[])],
+            &[x(&[0], &[]), i32s(&[0], &[])],
+        ),
+        ex_err(
+            "matrix",
+            &[],
+            &[f32s(&[1, 1], &[1.0]), f32s(&[1], &[1.0])],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    let wide = node.attrs.dtype("out_idx")? == DType::I64;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let (x, y) = (ctx.input(0)?, ctx.input(1)?);
+        for (name, input) in [("x", x), ("y", y)] {
+            if input.rank() != 1 {
+                return Err(invalid_argument!(
+                    "{name} should be a 1D vector, got shape {}",
+                    input.shape()
+                ));
+            }
+        }
+        let kept = difference(&Keys::of(x)?, x.elements(), &Keys::of(y)?, y.elements());
+        let positions = Tensor::vector(&kept);
+        let out = gather_rows(ctx, x, &positions, 0, 0)?;
+        let idx = if wide {
+            positions
+        } else {
+            let narrow: Vec<i32> = kept.iter().map(|position| *position as i32).collect();
+            Tensor::vector(&narrow)
+        };
+        ctx.set(0, out);
+        ctx.set(1, idx);
+        Ok(())
+    })
+}
+
+fn difference(x: &Keys<'_>, x_len: usize, y: &Keys<'_>, y_len: usize) -> Vec<i64> {
+    // Chains of the elements of y by hash, in a table at most half full.
+    let mask = (2 * y_len).next_power_of_two().max(2) - 1;
+    let slot = |hash: u64| (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+    let mut heads = vec![usize::MAX; mask + 1];
+    let mut next = vec![usize::MAX; y_len];
+    for (at, next) in next.iter_mut().enumerate() {
+        let head = &mut heads[slot(y.hash(at))];
+        *next = std::mem::replace(head, at);
+    }
+    let is_in_y = |at: usize| {
+        let mut candidate = heads[slot(x.hash(at))];
+        while candidate != usize::MAX {
+            if x.equal_to(at, y, candidate) {
+                return true;
+            }
+            candidate = next[candidate];
+        }
+        false
+    };
+    let kept = (0..x_len).filter(|at| !is_in_y(*at));
+    kept.map(|at| at as i64).collect()
+}

@@ -1,0 +1,155 @@
+//! Data movement on tensors: the loops of [`tensorfleet_math::movement`], instantiated here once for
+//! each element size and nowhere else, as every op that moves data would otherwise compile them again.
+
+use smallvec::SmallVec;
+use tensorfleet_math::movement::{self, Gather, Index, Updates, View};
+use tensorfleet_math::par::{Par, chunks_mut};
+use tensorfleet_status::{Result, Status, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Shape, Tensor, by_word};
+
+/// Elements per task of a loop that only writes.
+const GRAIN: usize = 32 * 1024;
+
+/// Dimensions as lengths.
+pub(crate) type Extents = SmallVec<[usize; 8]>;
+
+/// The dimensions of a shape as lengths.
+pub(crate) fn extents(dims: &[i64]) -> Extents {
+    dims.iter().map(|dim| *dim as usize).collect()
+}
+
+/// The elements at the positions of a view of `src`, as a tensor of `shape`.
+pub(crate) fn copy_view(par: &dyn Par, src: &Tensor, view: &View, shape: Shape) -> Result<Tensor> {
+    let mut out = Tensor::new(src.dtype(), shape)?;
+    by_word!(src.dtype(), W => {
+        movement::copy_view(par, src.words::<W>()?, view, out.words_mut::<W>()?);
+    });
+    Ok(out)
+}
+
+/// Writes the elements of `src` to the positions of a view of `dst`.
+pub(crate) fn paste_view(src: &Tensor, view: &View, dst: &mut Tensor) -> Result<()> {
+    by_word!(src.dtype(), W => {
+        movement::paste_view(src.words::<W>()?, view, dst.words_mut::<W>()?);
+    });
+    Ok(())
+}
+
+/// Row by row the rows of all parts; a part is a tensor and the length of its rows.
+pub(crate) fn concat(
+    par: &dyn Par,
+    dtype: DType,
+    parts: &[(&Tensor, usize)],
+    shape: Shape,
+) -> Result<Tensor> {
+    let mut out = Tensor::new(dtype, shape)?;
+    by_word!(dtype, W => {
+        let parts = parts.iter().map(|(part, row_len)| Ok((part.words::<W>()?, *row_len)));
+        let parts: Vec<(&[W], usize)> = parts.collect::<Result<_>>()?;
+        movement::concat(par, &parts, out.words_mut::<W>()?);
+    });
+    Ok(out)
+}
+
+/// A tensor of `shape` whose elements are all the one of `value`.
+pub(crate) fn fill(par: &dyn Par, value: &Tensor, shape: Shape) -> Result<Tensor> {
+    let mut out = Tensor::new(value.dtype(), shape)?;
+    by_word!(value.dtype(), W => {
+        let value = only(value.words::<W>()?)?;
+        chunks_mut(par, out.words_mut::<W>()?, GRAIN, |_, chunk| chunk.fill(value.clone()));
+    });
+    Ok(out)
+}
+
+/// Rows of `params` by index along an axis.
+pub(crate) fn gather<I: Index>(
+    par: &dyn Par,
+    shape: Gather,
+    params: &Tensor,
+    indices: &[I],
+    out: &mut Tensor,
+) -> std::result::Result<(), GatherError> {
+    by_word!(params.dtype(), W => {
+        let src = params.words::<W>()?;
+        movement::gather(par, shape, src, indices, out.words_mut::<W>()?)?;
+    });
+    Ok(())
+}
+
+/// Why rows could not be gathered.
+pub(crate) enum GatherError {
+    /// An index is out of range.
+    Index(movement::BadIndex),
+    /// Something else.
+    Status(Status),
+}
+
+impl From<movement::BadIndex> for GatherError {
+    fn from(bad: movement::BadIndex) -> GatherError {
+        GatherError::Index(bad)
+    }
+}
+
+impl From<Status> for GatherError {
+    fn from(status: Status) -> GatherError {
+        GatherError::Status(status)
+    }
+}
+
+/// Overwrites rows of `dst`; the row numbers must be good.
+pub(crate) fn scatter_rows(
+    par: &dyn Par,
+    dst: &mut Tensor,
+    row_len: usize,
+    rows: &[usize],
+    updates: &Tensor,
+) -> Result<()> {
+    by_word!(updates.dtype(), W => {
+        let updates = Updates::Rows(updates.words::<W>()?);
+        movement::scatter(par, dst.words_mut::<W>()?, row_len, rows, updates, Clone::clone_from)
+            .map_err(|bad| internal!("row {} is out of range", bad.value))?;
+    });
+    Ok(())
+}
+
+/// `src` surrounded by `value`.
+pub(crate) fn pad(
+    par: &dyn Par,
+    src: &Tensor,
+    paddings: &[(usize, usize)],
+    value: &Tensor,
+    shape: Shape,
+) -> Result<Tensor> {
+    let mut out = Tensor::new(src.dtype(), shape)?;
+    let dims = extents(src.shape());
+    by_word!(src.dtype(), W => {
+        let value = only(value.words::<W>()?)?;
+        movement::pad(par, src.words::<W>()?, &dims, paddings, value, out.words_mut::<W>()?);
+    });
+    Ok(out)
+}
+
+/// `out[i, j, …] = src[maps[0][i], maps[1][j], …]`.
+pub(crate) fn remap(
+    par: &dyn Par,
+    src: &Tensor,
+    maps: &[Vec<usize>],
+    shape: Shape,
+) -> Result<Tensor> {
+    let mut out = Tensor::new(src.dtype(), shape)?;
+    let dims = extents(src.shape());
+    by_word!(src.dtype(), W => {
+        movement::remap(par, src.words::<W>()?, &dims, maps, out.words_mut::<W>()?);
+    });
+    Ok(out)
+}
+
+fn only<W>(words: &[W]) -> Result<&W> {
+    match words {
+        [word] => Ok(word),
+        _ => Err(invalid_argument!(
+            "a scalar was expected, got {} values",
+            words.len()
+        )),
+    }
+}

@@ -1,0 +1,88 @@
+//! `Where`: the coordinates of the elements that are not zero, in row-major order.
+//!
+//! TensorFlow: Where(input: T) -> index: int64.
+
+use tensorfleet_graph::example::{bools, c64s, ex, i64s, x};
+use tensorfleet_graph::infer::InferCtx;
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::movement;
+use tensorfleet_status::{Result, internal};
+use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
+
+use super::moves;
+use crate::by_number;
+use crate::types::PLAIN;
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "Where",
+    inputs: &["input: T"],
+    outputs: &["index: int64"],
+    attrs: &[
+        "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, bool} = DT_BOOL",
+    ],
+    infer,
+    gradient: Gradient::None("coordinates are integers"),
+    kernels: &[cpu(&[("T", PLAIN)], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "bools",
+            &[bools(&[2, 2], &[true, false, false, true])],
+            &[i64s(&[2, 2], &[0, 0, 1, 1])],
+        ),
+        ex(
+            "numbers",
+            &[x(&[4], &[0.0, 3.0, 0.0, 1.0])],
+            &[i64s(&[2, 1], &[1, 3])],
+        ),
+        ex(
+            "complex",
+            &[c64s(&[3], &[(0.0, 0.0), (0.0, 1.0), (2.0, 0.0)])],
+            &[i64s(&[2, 1], &[1, 2])],
+        ),
+        ex("none", &[bools(&[2], &[false])], &[i64s(&[0, 1], &[])]),
+        ex("scalar", &[bools(&[], &[true])], &[i64s(&[1, 0], &[])]),
+        ex("empty", &[bools(&[0, 3], &[])], &[i64s(&[0, 2], &[])]),
+    ],
+    ..OpDef::BLANK
+};
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
+    let rank = ctx.input(0).rank().map_or(-1, |rank| rank as i64);
+    ctx.set(0, PartialShape::new(&[-1, rank]));
+    Ok(())
+}
+
+fn build(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let input = ctx.input(0)?;
+        let index = match input.dtype() {
+            DType::Bool => find::<bool>(input)?,
+            dtype => by_number!(dtype, T => find::<T>(input)?, else => {
+                return Err(internal!("no zero of dtype {dtype}"));
+            }),
+        };
+        ctx.set(0, index);
+        Ok(())
+    })
+}
+
+fn find<T: Element + PartialEq>(input: &Tensor) -> Result<Tensor> {
+    let (zero, elements) = (T::default(), input.slice::<T>()?);
+    let count = elements.iter().filter(|element| **element != zero).count();
+    let shape = Shape::new(&[count as i64, input.rank() as i64])?;
+    let mut index = Tensor::new(DType::I64, shape)?;
+    let out = index.slice_mut::<i64>()?;
+    let chosen = elements.iter().map(|element| *element != zero);
+    // Vectors are the usual case, and need no division.
+    if input.rank() == 1 {
+        let positions = chosen.enumerate().filter(|(_, chosen)| *chosen);
+        for (out, (position, _)) in out.iter_mut().zip(positions) {
+            *out = position as i64;
+        }
+    } else {
+        movement::coordinates_of(chosen, &moves::extents(input.shape()), out);
+    }
+    Ok(index)
+}

@@ -1,0 +1,165 @@
+//! `ZerosLike`, `OnesLike`: zeros and ones of a tensor's shape.
+//!
+//! TensorFlow: ZerosLike(x: T) -> y: T; OnesLike(x: T) -> y: T. The zeros of a TensorList are a list of
+//! zeros, of a string the empty string.
+
+use std::sync::Arc;
+
+use tensorfleet_graph::example::{bools, ex, script, strs, x};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::num::Num;
+use tensorfleet_math::par::{Par, chunks_mut};
+use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
+
+use crate::by_number;
+use crate::types::PLAIN;
+
+const LIKE: OpDef = OpDef {
+    inputs: &["x: T"],
+    outputs: &["y: T"],
+    infer: infer::same_as_first,
+    gradient: Gradient::Stop("the result does not depend on the elements"),
+    exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+/// What `ZerosLike` takes.
+const ZEROS: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::Bool,
+    DType::String,
+    DType::Variant,
+];
+
+pub(crate) static OPS: [OpDef; 2] = [
+    OpDef {
+        name: "OnesLike",
+        attrs: &[
+            "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool}",
+        ],
+        kernels: &[cpu(&[("T", PLAIN)], build_ones)],
+        examples: &[
+            ex("matrix", &[x(&[2, 2], &[3.0])], &[x(&[2, 2], &[1.0])]),
+            ex("bool", &[bools(&[], &[false])], &[bools(&[], &[true])]),
+            ex("empty", &[x(&[0], &[])], &[x(&[0], &[])]),
+        ],
+        ..LIKE
+    },
+    OpDef {
+        name: "ZerosLike",
+        attrs: &["T: type"],
+        kernels: &[cpu(&[("T", ZEROS)], build_zeros)],
+        examples: &[
+            ex("matrix", &[x(&[2, 2], &[3.0])], &[x(&[2, 2], &[0.0])]),
+            ex("bool", &[bools(&[1], &[true])], &[bools(&[1], &[false])]),
+            ex(
+                "strings",
+                &[strs(&[2], &["a", "b"])],
+                &[strs(&[2], &["", ""])],
+            ),
+            ex("empty", &[x(&[0], &[])], &[x(&[0], &[])]),
+        ],
+        scripts: &[script(
+            "list",
+            "shape = int32[1]{2}
+             max = int32[]{-1}
+             list = EmptyTensorList(shape, max) {element_dtype=float, shape_type=int32}
+             x = float[2]{1, 2}
+             full = TensorListPushBack(list, x) {element_dtype=float}
+             zeros = ZerosLike(full)
+             back = TensorListPopBack(zeros, shape) {element_dtype=float}",
+            &["fetch back:1 => float[2]{0, 0}"],
+        )],
+        ..LIKE
+    },
+];
+
+fn build_ones(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let mut y = owned_like(ctx.take(0)?)?;
+        match y.dtype() {
+            DType::Bool => y.slice_mut::<bool>()?.fill(true),
+            dtype => by_number!(dtype, T => write_ones::<T>(ctx.par(), &mut y)?, else => {
+                return Err(internal!("no ones of dtype {dtype}"));
+            }),
+        }
+        ctx.set(0, y);
+        Ok(())
+    })
+}
+
+fn write_ones<T: Num + Element>(par: &dyn Par, y: &mut Tensor) -> Result<()> {
+    chunks_mut(par, y.slice_mut::<T>()?, 32 * 1024, |_, chunk| {
+        chunk.fill(T::ONE);
+    });
+    Ok(())
+}
+
+/// A tensor of the same dtype and shape to be written whole: the same one if nobody else has it.
+fn owned_like(mut x: Tensor) -> Result<Tensor> {
+    if x.is_unique() {
+        return Ok(x);
+    }
+    Tensor::new(x.dtype(), x.shape().clone())
+}
+
+fn build_zeros(node: &NodeInfo) -> Result<AnyKernel> {
+    if node.attrs.dtype("T")? == DType::Variant {
+        return AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+            let x = ctx.input(0)?;
+            let zeros: Result<Vec<Variant>> = x.slice::<Variant>()?.iter().map(zero_of).collect();
+            let y = Tensor::from_vec(x.shape().clone(), zeros?)?;
+            ctx.set(0, y);
+            Ok(())
+        });
+    }
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let mut x = ctx.take(0)?;
+        let y = match x.is_unique().then(|| x.bytes_mut()).flatten() {
+            Some(bytes) => {
+                bytes.fill(0);
+                x
+            }
+            None => Tensor::zeros(x.dtype(), x.shape().clone())?,
+        };
+        ctx.set(0, y);
+        Ok(())
+    })
+}
+
+fn zero_of(variant: &Variant) -> Result<Variant> {
+    match variant {
+        Variant::Empty => Ok(Variant::Empty),
+        Variant::List(list) => {
+            let items = list.items.iter().map(|item| match item {
+                Some(tensor) => Tensor::zeros(tensor.dtype(), tensor.shape().clone()).map(Some),
+                None => Ok(None),
+            });
+            Ok(Variant::List(Arc::new(TensorList {
+                element_dtype: list.element_dtype,
+                element_shape: list.element_shape.clone(),
+                max_num_elements: list.max_num_elements,
+                items: items.collect::<Result<_>>()?,
+            })))
+        }
+        other => Err(invalid_argument!(
+            "no zeros for a variant of type '{}'",
+            other.type_name()
+        )),
+    }
+}
