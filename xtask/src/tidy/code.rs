@@ -2,6 +2,7 @@
 
 use super::Finding;
 use super::source::{Source, has_word, is_test_file, word_at};
+use crate::tensorflow;
 
 /// Packages in which `unsafe` may stand.
 pub(super) const UNSAFE_PACKAGES: &[&str] = &["tensor", "math", "python"];
@@ -31,6 +32,9 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     findings.extend(unsafe_code(path, &source));
     findings.extend(leftovers(path, &source));
     findings.extend(size(path, &source));
+    if text.contains(tensorflow::PYTHON_FOR_TESTS) || source.code.contains("reference::python(") {
+        findings.extend(unselectable_tests(path, &source));
+    }
     if path.starts_with("crates/ops/src/") {
         findings.extend(mutable_statics(path, &source));
     }
@@ -250,6 +254,32 @@ fn outside_world(path: &str, source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// Tests that drive TensorFlow but are not found by the word in their path.
+fn unselectable_tests(path: &str, source: &Source) -> Vec<Finding> {
+    // The file of a test binary is no part of a test's path, that of a module is.
+    let module = path
+        .split_once("/src/")
+        .or_else(|| path.split_once("/tests/it/"));
+    if module.is_some_and(|(_, module)| module.contains("tensorflow")) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let mut attribute = false;
+    for (line, code, _) in source.lines() {
+        let name = code.split_once("fn ").map(|(_, rest)| rest);
+        if let Some(name) = name.filter(|_| attribute) {
+            let name = name.split('(').next().unwrap_or_default();
+            if !name.contains("tensorflow") {
+                let what = format!("{name} drives TensorFlow, but its path does not say so");
+                let remedy = "put `tensorflow` into its name: the comparison is selected by it";
+                findings.push(Finding::new(path, line + 1, what, remedy));
+            }
+        }
+        attribute = code.contains("#[test]") || (attribute && name.is_none());
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -362,5 +392,14 @@ mod tests {
         let body = "fn a() { let t = std::time::Instant::now(); }\n";
         assert_eq!(found("crates/cluster/src/a.rs", body).len(), 1);
         assert_eq!(found("crates/rpc/src/a.rs", body).len(), 0);
+    }
+
+    #[test]
+    fn wants_comparisons_to_be_selectable() {
+        let body = "#[test]\nfn adds() {\n    reference::python();\n}\n#[test]\nfn tensorflow_adds() {}\nfn helper() {}\n";
+        let expected = ["3: adds drives TensorFlow, but its path does not say so"];
+        assert_eq!(found("crates/ops/tests/registry.rs", body), expected);
+        assert_eq!(found("crates/ops/tests/tensorflow.rs", body), expected);
+        assert_eq!(found("crates/ops/tests/it/tensorflow.rs", body), [""; 0]);
     }
 }
