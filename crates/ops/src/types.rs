@@ -126,6 +126,33 @@ pub const MOVABLE: &[DType] = &[
     DType::F8E4M3Fn,
 ];
 
+/// Floats and complex numbers.
+pub const FLOATS_AND_COMPLEX: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::C64,
+    DType::C128,
+];
+
+/// Floats, int8 to int64 and complex numbers: what has a sign.
+pub const SIGNED_NUMBERS: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::C64,
+    DType::C128,
+];
+
+/// float, double.
+pub const SINGLE_AND_DOUBLE: &[DType] = &[DType::F32, DType::F64];
+
 /// int32, int64.
 pub const INDEX: &[DType] = &[DType::I32, DType::I64];
 

@@ -80,8 +80,14 @@ impl Element for bool {
         storage.bools_mut()
     }
     fn store(values: Vec<bool>) -> Storage {
-        let bytes: Vec<u8> = values.into_iter().map(u8::from).collect();
-        Storage::from_plain(&bytes)
+        Self::store_slice(&values)
+    }
+    fn store_slice(values: &[bool]) -> Storage {
+        let mut storage = Storage::plain_uninit(values.len());
+        for (byte, value) in storage.plain_mut().into_iter().flatten().zip(values) {
+            *byte = u8::from(*value);
+        }
+        storage
     }
 }
 

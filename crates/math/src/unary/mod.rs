@@ -24,7 +24,7 @@ use crate::broadcast::{BLOCK, with_block};
 use crate::num::Element;
 use crate::par::{Par, chunks_mut};
 
-pub use parts::{ComplexPart, Predicate, complex_part, predicate};
+pub use parts::{ComplexOf, ComplexPart, Predicate, complex_part, predicate};
 pub(crate) use real::{SELU_ALPHA, SELU_SCALE};
 
 /// An elementwise function, named as TensorFlow's op.

@@ -1,9 +1,43 @@
 //! Arithmetic, comparisons, reductions, matrix products, segments.
 
+mod add_n;
+mod binary;
+mod calculus;
+mod check_numerics;
+mod compare;
+mod complex;
+mod elementwise;
+mod logical;
+mod matmul;
+mod unary;
+
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "math",
-    ops: &[],
-    tables: &[],
+    ops: &[
+        &binary::next_after::OP,
+        &matmul::fused::OP,
+        &matmul::single::OP,
+        &unary::composition::OP,
+    ],
+    tables: &[
+        &add_n::OPS,
+        &binary::arithmetic::OPS,
+        &binary::bitwise::OPS,
+        &binary::division::OPS,
+        &binary::gradients::OPS,
+        &binary::power::OPS,
+        &check_numerics::OPS,
+        &compare::OPS,
+        &complex::OPS,
+        &logical::OPS,
+        &matmul::batch::OPS,
+        &unary::basic::OPS,
+        &unary::exponential::OPS,
+        &unary::hyperbolic::OPS,
+        &unary::predicate::OPS,
+        &unary::special::OPS,
+        &unary::trigonometric::OPS,
+    ],
 };
