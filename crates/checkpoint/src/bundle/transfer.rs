@@ -82,10 +82,9 @@ pub(super) fn checksum(file: &dyn ReadFile, offset: u64, len: u64) -> Result<u32
     Ok(sum)
 }
 
-/// Appends the bytes; gives their (unmasked) checksum.
-pub(super) fn append(file: &mut dyn WriteFile, bytes: &[u8]) -> Result<u32> {
+/// Appends the bytes; extends the (unmasked) checksum by them.
+pub(super) fn append(file: &mut dyn WriteFile, mut sum: u32, bytes: &[u8]) -> Result<u32> {
     if bytes.len() < PARALLEL_FROM || thread_count() < 2 {
-        let mut sum = 0;
         for piece in bytes.chunks(PIECE) {
             sum = crc::extend(sum, piece);
             file.append(piece)?;
@@ -93,10 +92,12 @@ pub(super) fn append(file: &mut dyn WriteFile, bytes: &[u8]) -> Result<u32> {
         return Ok(sum);
     }
     thread::scope(|scope| {
-        let sum = scope.spawn(|| crc::crc32c(bytes));
+        let own = scope.spawn(|| crc::crc32c(bytes));
         file.append(bytes)?;
-        sum.join()
-            .map_err(|_| internal!("the checksum thread panicked"))
+        match own.join() {
+            Ok(own) => Ok(crc::combine(sum, own, bytes.len())),
+            Err(_) => Err(internal!("the checksum thread panicked")),
+        }
     })
 }
 

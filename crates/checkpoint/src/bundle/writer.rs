@@ -20,6 +20,9 @@ use crate::slice::{DimList, TensorSlice};
 /// Small tensors are gathered up to this size before they are written.
 const GATHER: usize = 256 << 10;
 
+/// From this size on a write of its own is cheaper than a copy into the gathering buffer.
+const DIRECT: usize = 16 << 10;
+
 /// Writes a checkpoint. Nothing can be seen under its prefix before [`finish`](Self::finish); a writer
 /// dropped earlier removes what it wrote.
 pub struct BundleWriter {
@@ -209,14 +212,12 @@ impl BundleWriter {
     /// Appends bytes, small ones by way of the gathering buffer; extends the checksum by them.
     fn append(&mut self, sum: u32, bytes: &[u8]) -> Result<u32> {
         self.len += bytes.len() as u64;
-        if self.gathered.len() + bytes.len() > GATHER {
+        let direct = bytes.len() >= DIRECT;
+        if direct || self.gathered.len() + bytes.len() > GATHER {
             self.flush()?;
         }
         match &mut self.data {
-            Some(data) if bytes.len() >= GATHER => {
-                let own = transfer::append(data.as_mut(), bytes)?;
-                Ok(crc::combine(sum, own, bytes.len()))
-            }
+            Some(data) if direct => transfer::append(data.as_mut(), sum, bytes),
             _ => {
                 self.gathered.extend_from_slice(bytes);
                 Ok(crc::extend(sum, bytes))
@@ -225,10 +226,10 @@ impl BundleWriter {
     }
 
     fn flush(&mut self) -> Result<()> {
-        if let Some(data) = &mut self.data {
+        if let Some(data) = self.data.as_mut().filter(|_| !self.gathered.is_empty()) {
             data.append(&self.gathered)?;
+            self.gathered.clear();
         }
-        self.gathered.clear();
         Ok(())
     }
 }
