@@ -1,0 +1,231 @@
+//! Tensors from and to JSON, and the values of `--feed`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use half::{bf16, f16};
+use num_complex::{Complex32, Complex64};
+use serde_json::{Number, Value, json};
+use tensorfleet_graph::text::parse_literal;
+use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+
+/// The tensor that a `--feed` value stands for, in the dtype that the graph wants.
+pub(crate) fn parse_feed(text: &str, dtype: DType) -> Result<Tensor> {
+    let tensor = if let Some(file) = text.strip_prefix('@') {
+        let path = Path::new(file);
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("npy") => crate::npy::read(path)?,
+            Some("json") => {
+                let source =
+                    std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
+                from_json(
+                    &serde_json::from_str(&source).with_context(|| format!("{file} is no JSON"))?,
+                    dtype,
+                )?
+            }
+            _ => bail!("{file}: only .npy and .json files can be fed"),
+        }
+    } else if let Ok(tensor) = parse_literal(text) {
+        tensor
+    } else {
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) => from_json(&value, dtype)?,
+            Err(_) if dtype == DType::String => Tensor::string(text.to_owned()),
+            Err(error) => bail!(
+                "'{text}' is neither JSON ({error}) nor a literal such as float[2]{{1, 2}} nor @file.npy"
+            ),
+        }
+    };
+    ensure!(
+        tensor.dtype() == dtype,
+        "the value is {}, the graph wants {dtype}",
+        tensor.dtype()
+    );
+    Ok(tensor)
+}
+
+/// A tensor of nested arrays.
+pub(crate) fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
+    let mut dims = Vec::new();
+    let mut inner = value;
+    while let Value::Array(items) = inner {
+        dims.push(items.len() as i64);
+        match items.first() {
+            Some(first) => inner = first,
+            None => break,
+        }
+    }
+    let mut leaves = Vec::new();
+    flatten(value, &dims, &mut leaves)?;
+    let shape = Shape::new(&dims)?;
+    macro_rules! collect {
+        ($convert:expr) => {
+            Tensor::from_vec(
+                shape,
+                leaves
+                    .iter()
+                    .map(|leaf| $convert(leaf))
+                    .collect::<Result<_>>()?,
+            )?
+        };
+    }
+    let float = |leaf: &&Value| {
+        leaf.as_f64()
+            .or_else(|| special(leaf))
+            .with_context(|| format!("{leaf} is no number"))
+    };
+    let int = |leaf: &&Value| {
+        leaf.as_i64()
+            .with_context(|| format!("{leaf} is no integer"))
+    };
+    let unsigned = |leaf: &&Value| {
+        leaf.as_u64()
+            .with_context(|| format!("{leaf} is no unsigned integer"))
+    };
+    Ok(match dtype {
+        DType::F32 => collect!(|leaf| float(leaf).map(|value| value as f32)),
+        DType::F64 => collect!(float),
+        DType::F16 => collect!(|leaf| float(leaf).map(f16::from_f64)),
+        DType::BF16 => collect!(|leaf| float(leaf).map(bf16::from_f64)),
+        DType::I8 => collect!(|leaf| Ok(i8::try_from(int(leaf)?)?)),
+        DType::I16 => collect!(|leaf| Ok(i16::try_from(int(leaf)?)?)),
+        DType::I32 => collect!(|leaf| Ok(i32::try_from(int(leaf)?)?)),
+        DType::I64 => collect!(int),
+        DType::U8 => collect!(|leaf| Ok(u8::try_from(unsigned(leaf)?)?)),
+        DType::U16 => collect!(|leaf| Ok(u16::try_from(unsigned(leaf)?)?)),
+        DType::U32 => collect!(|leaf| Ok(u32::try_from(unsigned(leaf)?)?)),
+        DType::U64 => collect!(unsigned),
+        DType::Bool => {
+            collect!(|leaf: &&Value| leaf.as_bool().with_context(|| format!("{leaf} is no bool")))
+        }
+        DType::String => collect!(|leaf: &&Value| leaf
+            .as_str()
+            .map(|text| Bytes::copy_from_slice(text.as_bytes()))
+            .with_context(|| format!("{leaf} is no string"))),
+        other => bail!("tensors of {other} cannot be given as JSON"),
+    })
+}
+
+/// JSON has no NaN and no infinities: they are written as strings.
+fn special(leaf: &Value) -> Option<f64> {
+    match leaf.as_str()? {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+fn flatten<'a>(value: &'a Value, dims: &[i64], leaves: &mut Vec<&'a Value>) -> Result<()> {
+    match (value, dims) {
+        (Value::Array(items), [dim, rest @ ..]) => {
+            ensure!(
+                items.len() as i64 == *dim,
+                "the arrays are ragged: {} items where {dim} were expected",
+                items.len()
+            );
+            items
+                .iter()
+                .try_for_each(|item| flatten(item, rest, leaves))
+        }
+        (Value::Array(_), []) | (_, [_, ..]) => bail!("the arrays are nested unevenly"),
+        (leaf, []) => {
+            leaves.push(leaf);
+            Ok(())
+        }
+    }
+}
+
+/// A tensor as nested arrays.
+pub(crate) fn to_json(tensor: &Tensor) -> Result<Value> {
+    macro_rules! leaves {
+        ($type:ty, $convert:expr) => {
+            tensor
+                .slice::<$type>()?
+                .iter()
+                .map($convert)
+                .collect::<Vec<Value>>()
+        };
+    }
+    let leaves = match tensor.dtype() {
+        DType::F32 => leaves!(f32, |v| number(f64::from(*v))),
+        DType::F64 => leaves!(f64, |v| number(*v)),
+        DType::F16 => leaves!(f16, |v| number(v.to_f64())),
+        DType::BF16 => leaves!(bf16, |v| number(v.to_f64())),
+        DType::I8 => leaves!(i8, |v| json!(v)),
+        DType::I16 => leaves!(i16, |v| json!(v)),
+        DType::I32 => leaves!(i32, |v| json!(v)),
+        DType::I64 => leaves!(i64, |v| json!(v)),
+        DType::U8 => leaves!(u8, |v| json!(v)),
+        DType::U16 => leaves!(u16, |v| json!(v)),
+        DType::U32 => leaves!(u32, |v| json!(v)),
+        DType::U64 => leaves!(u64, |v| json!(v)),
+        DType::Bool => leaves!(bool, |v| json!(v)),
+        DType::String => leaves!(Bytes, |v| json!(String::from_utf8_lossy(v))),
+        DType::C64 => leaves!(Complex32, |v| json!([
+            number(f64::from(v.re)),
+            number(f64::from(v.im))
+        ])),
+        DType::C128 => leaves!(Complex64, |v| json!([number(v.re), number(v.im)])),
+        other => bail!("tensors of {other} cannot be shown as JSON"),
+    };
+    let mut leaves = leaves.into_iter();
+    Ok(nest(tensor.shape(), &mut leaves))
+}
+
+fn number(value: f64) -> Value {
+    match Number::from_f64(value) {
+        Some(number) => Value::Number(number),
+        None if value.is_nan() => json!("NaN"),
+        None if value > 0.0 => json!("Infinity"),
+        None => json!("-Infinity"),
+    }
+}
+
+fn nest(dims: &[i64], leaves: &mut impl Iterator<Item = Value>) -> Value {
+    match dims {
+        [] => leaves.next().unwrap_or(Value::Null),
+        [dim, rest @ ..] => Value::Array((0..*dim).map(|_| nest(rest, leaves)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_round_trips() {
+        let tensor = parse_feed("[[1, 2.5], [3, 4]]", DType::F32).unwrap();
+        assert_eq!(tensor.shape().dims(), &[2, 2]);
+        assert_eq!(to_json(&tensor).unwrap(), json!([[1.0, 2.5], [3.0, 4.0]]));
+        assert_eq!(
+            parse_feed("hello", DType::String)
+                .unwrap()
+                .to_scalar::<Bytes>()
+                .unwrap(),
+            Bytes::from("hello")
+        );
+        assert_eq!(
+            parse_feed("int32[2]{1, 2}", DType::I32)
+                .unwrap()
+                .slice::<i32>()
+                .unwrap(),
+            &[1, 2]
+        );
+        assert_eq!(
+            to_json(&Tensor::scalar(f32::INFINITY)).unwrap(),
+            json!("Infinity")
+        );
+    }
+
+    #[test]
+    fn wrong_values_say_why() {
+        let wrong = |text: &str, dtype| format!("{:#}", parse_feed(text, dtype).unwrap_err());
+        assert!(wrong("[[1], [2, 3]]", DType::F32).contains("ragged"));
+        assert!(wrong("[1, [2]]", DType::F32).contains("unevenly"));
+        assert!(wrong("1.5", DType::I32).contains("no integer"));
+        assert!(wrong("300", DType::U8).contains("out of range"));
+        assert!(wrong("float[]{1}", DType::I32).contains("the graph wants int32"));
+        assert!(wrong("what", DType::F32).contains("neither JSON"));
+    }
+}
