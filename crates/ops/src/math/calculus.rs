@@ -94,7 +94,6 @@ pub(crate) fn both(first: Output, second: Output) -> Result<InputGrads> {
     Ok(vec![Some(Grad::Dense(first)), Some(Grad::Dense(second))])
 }
 
-#[allow(dead_code)]
 /// A dense gradient for the first of `count` inputs; nothing flows to the others.
 pub(crate) fn first_of(count: usize, grad: Output) -> Result<InputGrads> {
     let mut grads = vec![None; count];

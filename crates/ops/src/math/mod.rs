@@ -9,6 +9,7 @@ mod complex;
 mod elementwise;
 mod logical;
 mod matmul;
+mod reduce;
 mod unary;
 
 use crate::Family;
@@ -33,6 +34,10 @@ pub(crate) static FAMILY: Family = Family {
         &complex::OPS,
         &logical::OPS,
         &matmul::batch::OPS,
+        &reduce::arg::OPS,
+        &reduce::logical::OPS,
+        &reduce::numeric::OPS,
+        &reduce::scan::OPS,
         &unary::basic::OPS,
         &unary::exponential::OPS,
         &unary::hyperbolic::OPS,

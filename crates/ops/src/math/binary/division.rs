@@ -81,11 +81,18 @@ pub(crate) static OPS: [OpDef; 8] = [
         kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| {
             binary(node, Binary::DivNoNan)
         })],
-        examples: &[ex(
-            "by zero is zero",
-            &[x(&[3], &[1.0, 0.0, 6.0]), x(&[3], &[0.0, 0.0, 4.0])],
-            &[x(&[3], &[0.0, 0.0, 1.5])],
-        )],
+        examples: &[
+            ex(
+                "numbers",
+                &[x(&[2], &[1.0, -6.0]), x(&[], &[4.0])],
+                &[x(&[2], &[0.25, -1.5])],
+            ),
+            ex(
+                "by zero is zero",
+                &[f32s(&[3], &[1.0, 0.0, 6.0]), f32s(&[3], &[0.0, 0.0, 4.0])],
+                &[f32s(&[3], &[0.0, 0.0, 1.5])],
+            ),
+        ],
         ..BINARY
     },
     OpDef {

@@ -91,13 +91,21 @@ pub(crate) static OPS: [OpDef; 11] = [
         examples: &[
             ex(
                 "signs",
-                &[x(&[3], &[-7.0, 0.0, 2.0])],
-                &[x(&[3], &[-1.0, 0.0, 1.0])],
+                &[x(&[3], &[-7.0, 0.5, 2.0])],
+                &[x(&[3], &[-1.0, 1.0, 1.0])],
+            ),
+            ex(
+                "integers",
+                &[of(DType::I32, &[3], &[-7.0, 0.0, 2.0])],
+                &[of(DType::I32, &[3], &[-1.0, 0.0, 1.0])],
             ),
             ex(
                 "special values",
-                &[f32s(&[3], &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN])],
-                &[f32s(&[3], &[1.0, -1.0, f64::NAN])],
+                &[f32s(
+                    &[4],
+                    &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0],
+                )],
+                &[f32s(&[4], &[1.0, -1.0, f64::NAN, 0.0])],
             ),
             ex_ref(
                 "complex is on the unit circle",

@@ -34,7 +34,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             ex_ref(
                 "large arguments",
                 &[],
-                &[x(&[3], &[1000.0, -32768.0, 16777216.0])],
+                &[f32s(&[3], &[1000.0, -32768.0, 16777216.0])],
             ),
             ex_ref("no angle", &[], &[f32s(&[2], BEYOND)]),
             ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),
@@ -59,7 +59,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             ex_ref(
                 "large arguments",
                 &[],
-                &[x(&[3], &[1000.0, -32768.0, 16777216.0])],
+                &[f32s(&[3], &[1000.0, -32768.0, 16777216.0])],
             ),
             ex_ref("no angle", &[], &[f32s(&[2], BEYOND)]),
             ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),

@@ -1,0 +1,240 @@
+//! `ArgMax` and `ArgMin`: where along an axis the largest or smallest element stands, the first of several.
+//!
+//! TensorFlow: Op(input: T, dimension: Tidx) -> output: output_type.
+
+use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, x};
+use tensorfleet_graph::infer::InferCtx;
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::num::Real;
+use tensorfleet_math::reduce::{Axis, IndexElement, arg_max, arg_min};
+use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
+
+use crate::by_real;
+use crate::math::elementwise::{input_dtype, lengths, no_function};
+
+const TYPES: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::Bool,
+];
+const GRID: &[f64] = &[1.0, 5.0, 3.0, 9.0, 2.0, 9.0];
+
+pub(crate) static OPS: [OpDef; 2] = [
+    OpDef {
+        name: "ArgMax",
+        attrs: &[
+            "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool}",
+            "Tidx: {int16, int32, int64} = DT_INT32",
+            "output_type: {int16, uint16, int32, int64} = DT_INT64",
+        ],
+        kernels: &[cpu(
+            &[
+                ("T", TYPES),
+                (
+                    "output_type",
+                    &[DType::I16, DType::U16, DType::I32, DType::I64],
+                ),
+            ],
+            |node| build(node, Extreme::Largest),
+        )],
+        examples: &[
+            ex(
+                "rows",
+                &[x(&[2, 3], GRID), i32s(&[], &[1])],
+                &[i64s(&[2], &[1, 0])],
+            ),
+            ex_attrs(
+                "columns, small type",
+                &[("output_type", "DT_INT32")],
+                &[x(&[2, 3], GRID), i32s(&[], &[-2])],
+                &[i32s(&[3], &[1, 0, 1])],
+            ),
+            ex(
+                "bools",
+                &[bools(&[3], &[false, true, true]), i32s(&[], &[0])],
+                &[i64s(&[], &[1])],
+            ),
+            ex(
+                "NaN is passed over",
+                &[f32s(&[3], &[f64::NAN, 1.0, 3.0]), i32s(&[], &[0])],
+                &[i64s(&[], &[2])],
+            ),
+            ex(
+                "no rows",
+                &[x(&[0, 3], &[]), i32s(&[], &[1])],
+                &[i64s(&[0], &[])],
+            ),
+            ex_err(
+                "nothing to choose from",
+                &[],
+                &[x(&[0, 3], &[]), i32s(&[], &[0])],
+                Code::InvalidArgument,
+                "Reduction axis 0 is empty in shape [0,3]",
+            ),
+            ex_err(
+                "axis out of range",
+                &[],
+                &[x(&[2, 3], GRID), i32s(&[], &[2])],
+                Code::InvalidArgument,
+                "in the range [-2, 2), but got 2",
+            ),
+        ],
+        ..ARG
+    },
+    OpDef {
+        name: "ArgMin",
+        attrs: &[
+            "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool}",
+            "Tidx: {int32, int64} = DT_INT32",
+            "output_type: {int32, int64} = DT_INT64",
+        ],
+        kernels: &[cpu(
+            &[("T", TYPES), ("output_type", &[DType::I32, DType::I64])],
+            |node| build(node, Extreme::Smallest),
+        )],
+        examples: &[
+            ex(
+                "rows",
+                &[x(&[2, 3], GRID), i32s(&[], &[1])],
+                &[i64s(&[2], &[0, 1])],
+            ),
+            ex(
+                "the first of equals",
+                &[of(DType::I8, &[4], &[3.0, 1.0, 1.0, 2.0]), i64s(&[], &[0])],
+                &[i64s(&[], &[1])],
+            ),
+        ],
+        ..ARG
+    },
+];
+
+const ARG: OpDef = OpDef {
+    inputs: &["input: T", "dimension: Tidx"],
+    outputs: &["output: output_type"],
+    infer,
+    gradient: Gradient::Stop("positions have no derivative"),
+    exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Extreme {
+    Largest,
+    Smallest,
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
+    let Some(dims) = ctx.input(0).dims() else {
+        return Ok(());
+    };
+    let rank = dims.len();
+    match ctx.constant_ints(1).as_deref() {
+        Some([axis]) => {
+            let axis = if *axis < 0 { axis + rank as i64 } else { *axis };
+            let kept = dims.iter().enumerate();
+            let kept = kept.filter(|(index, _)| *index as i64 != axis);
+            let kept: Vec<i64> = kept.map(|(_, dim)| *dim).collect();
+            ctx.set(0, PartialShape::new(&kept));
+        }
+        _ => ctx.set(0, PartialShape::of_rank(rank.saturating_sub(1))),
+    }
+    Ok(())
+}
+
+fn build(node: &NodeInfo, which: Extreme) -> Result<AnyKernel> {
+    let out = node.attrs.dtype("output_type")?;
+    let dtype = input_dtype(node);
+    match dtype {
+        DType::Bool => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+            let axis = axis_of(ctx)?;
+            let bits = ctx.input(0)?.slice::<bool>()?;
+            let bytes: Vec<u8> = bits.iter().map(|bit| u8::from(*bit)).collect();
+            let positions = by_output(ctx, which, axis, &bytes, out)?;
+            ctx.set(0, positions);
+            Ok(())
+        }),
+        _ => {
+            by_real!(dtype, T => build_of::<T>(which, out), else => Err(no_function(which, dtype)))
+        }
+    }
+}
+
+fn build_of<T: Element + Real>(which: Extreme, out: DType) -> Result<AnyKernel> {
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let axis = axis_of(ctx)?;
+        let values = ctx.input(0)?.slice::<T>()?;
+        let positions = by_output(ctx, which, axis, values, out)?;
+        ctx.set(0, positions);
+        Ok(())
+    })
+}
+
+fn axis_of(ctx: &KernelCtx<'_>) -> Result<usize> {
+    let dimension = ctx.input(1)?.shape();
+    if dimension.rank() != 0 {
+        return Err(invalid_argument!(
+            "dim must be a scalar, but received tensor of shape: {dimension}"
+        ));
+    }
+    let (asked, shape) = (ctx.int(1)?, ctx.input(0)?.shape());
+    let rank = shape.rank() as i64;
+    let axis = if asked < 0 { asked + rank } else { asked };
+    if axis < 0 || axis >= rank {
+        return Err(invalid_argument!(
+            "Expected dimension in the range [{}, {rank}), but got {asked}",
+            -rank
+        ));
+    }
+    if shape[axis as usize] == 0 {
+        return Err(invalid_argument!(
+            "Reduction axis {asked} is empty in shape {shape}"
+        ));
+    }
+    Ok(axis as usize)
+}
+
+fn by_output<T: Real>(
+    ctx: &KernelCtx<'_>,
+    which: Extreme,
+    axis: usize,
+    values: &[T],
+    out: DType,
+) -> Result<Tensor> {
+    match out {
+        DType::I16 => positions::<T, i16>(ctx, which, axis, values),
+        DType::U16 => positions::<T, u16>(ctx, which, axis, values),
+        DType::I32 => positions::<T, i32>(ctx, which, axis, values),
+        DType::I64 => positions::<T, i64>(ctx, which, axis, values),
+        other => Err(no_function("positions", other)),
+    }
+}
+
+fn positions<T: Real, I: Element + IndexElement>(
+    ctx: &KernelCtx<'_>,
+    which: Extreme,
+    axis: usize,
+    values: &[T],
+) -> Result<Tensor> {
+    let shape = ctx.input(0)?.shape();
+    let kept = shape.iter().enumerate().filter(|(index, _)| *index != axis);
+    let kept: Vec<i64> = kept.map(|(_, dim)| *dim).collect();
+    let mut out = ctx.allocate(I::DTYPE, Shape::new(&kept)?)?;
+    let axis = Axis::new(&lengths(shape), axis);
+    match which {
+        Extreme::Largest => arg_max(ctx.par(), axis, values, out.slice_mut::<I>()?),
+        Extreme::Smallest => arg_min(ctx.par(), axis, values, out.slice_mut::<I>()?),
+    }
+    Ok(out)
+}
