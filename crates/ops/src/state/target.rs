@@ -1,6 +1,7 @@
 //! [`Target`]: the variable that an op changes, behind a ref edge or a resource handle.
 
 use std::sync::{Arc, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 use tensorfleet_kernel::{KernelCtx, RefVar, Value};
 use tensorfleet_status::{Result, Status, failed_precondition};
@@ -32,10 +33,18 @@ impl Target {
     }
 
     /// Exclusive access.
-    fn write(&self) -> RwLockWriteGuard<'_, Option<Tensor>> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Option<Tensor>> {
         match self {
             Target::Ref(var) => var.write(),
             Target::Resource(var) => var.write(),
+        }
+    }
+
+    /// Equal for the same variable, and an order in which locks are taken.
+    pub(crate) fn address(&self) -> usize {
+        match self {
+            Target::Ref(var) => Arc::as_ptr(var).addr(),
+            Target::Resource(var) => Arc::as_ptr(var).addr(),
         }
     }
 
@@ -59,12 +68,44 @@ impl Target {
     }
 
     #[cold]
-    fn uninitialized(&self, ctx: &KernelCtx<'_>) -> Status {
+    pub(crate) fn uninitialized(&self, ctx: &KernelCtx<'_>) -> Status {
         match self {
             Target::Ref(var) => {
                 failed_precondition!("Attempting to use uninitialized value {}", var.name())
             }
             Target::Resource(var) => var.missing(&ctx.env().resources),
         }
+    }
+}
+
+/// Tables smaller than this are copied without ado.
+const WORTH_WAITING: usize = 1 << 20;
+/// Bytes copied in a microsecond, memory that is touched for the first time.
+const COPY_RATE: usize = 4 << 10;
+
+/// Called with the lock held before few rows of a value are written: waits for readers to let go of it.
+///
+/// A reader holds the tensor it read, not the lock, and a value that is held is copied before it is
+/// written: right for dense updates, but a table of which a few rows change would be copied whole. Most
+/// readers (a gather of some rows) are done in a moment. So we wait for as long as the copy would take
+/// and copy only if someone still reads then: at worst twice the time of the copy. No new reader
+/// can come in meanwhile, as the lock is ours.
+pub(crate) fn settle(tensor: &mut Tensor) {
+    if tensor.is_unique() {
+        return;
+    }
+    let bytes = tensor.byte_size();
+    if bytes < WORTH_WAITING {
+        return;
+    }
+    let patience = Duration::from_micros((bytes / COPY_RATE) as u64);
+    let begin = Instant::now();
+    let mut pause = Duration::from_micros(5);
+    while begin.elapsed() < patience {
+        std::thread::sleep(pause);
+        if tensor.is_unique() {
+            return;
+        }
+        pause = (pause * 2).min(Duration::from_micros(200));
     }
 }
