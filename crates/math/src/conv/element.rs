@@ -4,9 +4,11 @@ use half::{bf16, f16};
 
 use super::correlate::{self, Correlation, Output, Panels};
 use super::slab::Images;
-use super::{Conv2d, columns, filter_grad, input_grad, naive};
+use super::{Conv2d, columns, depthwise, filter_grad, input_grad, naive};
 use crate::gemm::simd::Real;
 use crate::gemm::{self, Dims, Epilogue, Operand};
+use crate::num::convert::HalfOrSingle;
+use crate::num::{from_f32_slice, to_f32_slice};
 use crate::par::{Par, chunks_mut};
 
 /// A number that can be convolved.
@@ -98,6 +100,9 @@ fn forward<T: Real + Element>(
     output: &mut [T],
     epilogue: Epilogue<'_, T>,
 ) {
+    if depthwise::applies(conv) {
+        return depthwise::forward(par, conv, input, filter, output, epilogue);
+    }
     if conv.in_channels == 0 {
         return naive::forward(par, conv, input, filter, output, epilogue);
     }
@@ -144,6 +149,9 @@ fn backprop_input<T: Real + Element>(
     grad: &[T],
     input: &mut [T],
 ) {
+    if depthwise::applies(conv) {
+        return depthwise::backprop_input(par, conv, filter, grad, input);
+    }
     if let Some(Dims { m, n, k }) = as_product(conv) {
         let dims = Dims { m, n: k, k: n };
         let (a, b) = (Operand::new(grad, n), Operand::transposed(filter, n));
@@ -163,6 +171,9 @@ fn backprop_filter<T: Real + Element>(
     grad: &[T],
     filter: &mut [T],
 ) {
+    if depthwise::applies(conv) {
+        return depthwise::backprop_filter(par, conv, input, grad, filter);
+    }
     if conv.is_dense() {
         let (m, k) = (conv.input[0] * conv.input[1] * conv.in_channels, conv.batch);
         let dims = Dims {
@@ -192,9 +203,9 @@ macro_rules! halves {
         impl Element for $t {
             fn forward(par: &dyn Par, conv: &Conv2d, input: &[Self], filter: &[Self], output: &mut [Self], epilogue: Epilogue<'_, Self>) {
                 let mut wide = vec![0.0; output.len()];
-                let [input, filter] = [input, filter].map(|x| convert(par, x, Self::to_f32));
+                let [input, filter] = [input, filter].map(|x| widen(par, x));
                 forward(par, conv, &input, &filter, &mut wide, Epilogue::None);
-                convert_into(par, &wide, output, Self::from_f32);
+                round(par, &wide, output);
                 if !matches!(epilogue, Epilogue::None) {
                     for pixel in output.chunks_mut(conv.out_channels) {
                         epilogue.apply(0, pixel);
@@ -204,41 +215,35 @@ macro_rules! halves {
 
             fn backprop_input(par: &dyn Par, conv: &Conv2d, filter: &[Self], grad: &[Self], input: &mut [Self]) {
                 let mut wide = vec![0.0; input.len()];
-                let [filter, grad] = [filter, grad].map(|x| convert(par, x, Self::to_f32));
+                let [filter, grad] = [filter, grad].map(|x| widen(par, x));
                 backprop_input(par, conv, &filter, &grad, &mut wide);
-                convert_into(par, &wide, input, Self::from_f32);
+                round(par, &wide, input);
             }
 
             fn backprop_filter(par: &dyn Par, conv: &Conv2d, input: &[Self], grad: &[Self], filter: &mut [Self]) {
                 let mut wide = vec![0.0; filter.len()];
-                let [input, grad] = [input, grad].map(|x| convert(par, x, Self::to_f32));
+                let [input, grad] = [input, grad].map(|x| widen(par, x));
                 backprop_filter(par, conv, &input, &grad, &mut wide);
-                convert_into(par, &wide, filter, Self::from_f32);
+                round(par, &wide, filter);
             }
         }
     )*};
 }
 halves!(f16, bf16);
 
-fn convert<T: Copy + Sync, U: Copy + Default + Send>(
-    par: &dyn Par,
-    from: &[T],
-    f: impl Fn(T) -> U + Sync,
-) -> Vec<U> {
-    let mut to = vec![U::default(); from.len()];
-    convert_into(par, from, &mut to, f);
+/// Elements a thread converts at least.
+const GRAIN: usize = 16 << 10;
+
+fn widen<T: HalfOrSingle>(par: &dyn Par, from: &[T]) -> Vec<f32> {
+    let mut to = vec![0.0; from.len()];
+    chunks_mut(par, &mut to, GRAIN, |first, to| {
+        to_f32_slice(&from[first..], to)
+    });
     to
 }
 
-fn convert_into<T: Copy + Sync, U: Send>(
-    par: &dyn Par,
-    from: &[T],
-    to: &mut [U],
-    f: impl Fn(T) -> U + Sync,
-) {
-    chunks_mut(par, to, 16 << 10, |first, to| {
-        for (to, &x) in to.iter_mut().zip(&from[first..]) {
-            *to = f(x);
-        }
+fn round<T: HalfOrSingle>(par: &dyn Par, from: &[f32], to: &mut [T]) {
+    chunks_mut(par, to, GRAIN, |first, to| {
+        from_f32_slice(&from[first..], to)
     });
 }

@@ -135,6 +135,30 @@ impl Conv2d {
         })
     }
 
+    /// Sizes of a depthwise convolution: a filter `[h, w, channels, multiplier]` has `multiplier` outputs for each channel.
+    pub fn depthwise(
+        input: [usize; 4],
+        filter: [usize; 4],
+        stride: [usize; 2],
+        dilation: [usize; 2],
+        padding: Padding,
+    ) -> Option<Self> {
+        let [rows, columns, channels, multiplier] = filter;
+        if channels != input[3] {
+            return None;
+        }
+        let out = channels.checked_mul(multiplier)?;
+        // Without channels there is nothing to multiply, whatever the filter's depth is called.
+        let depth = channels.min(1);
+        Self::new(
+            input,
+            [rows, columns, depth, out],
+            stride,
+            dilation,
+            padding,
+        )
+    }
+
     /// Elements of the input.
     pub fn input_len(&self) -> usize {
         self.batch * self.input[0] * self.input[1] * self.in_channels

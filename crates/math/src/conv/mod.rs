@@ -7,13 +7,19 @@
 //! columns          backprop_input for few channels or odd strides
 //! input_grad       windows over the gradient, one phase of the stride at a time
 //! filter_grad      products over pixels
+//! depthwise        groups of one input channel, all three passes
 //! naive            plain loops: integers, the reference of the tests
 //! ```
+//!
+//! Depthwise convolutions are those with as many groups as input channels; their filters `[h, w, channels, multiplier]` are
+//! HWIO filters with one input channel, see [`Conv2d::depthwise`].
 //!
 //! What is a plain matrix product (1×1 filters, filters as large as the image) goes to [`gemm`](crate::gemm).
 
 mod columns;
 mod correlate;
+mod depthwise;
+mod depthwise_rows;
 mod element;
 mod filter_grad;
 mod geometry;

@@ -76,11 +76,32 @@ fn shapes() -> impl Strategy<Value = Conv2d> {
         )
 }
 
+fn depthwise_shapes() -> impl Strategy<Value = Conv2d> {
+    let padding = prop_oneof![Just(Padding::Same), Just(Padding::Valid)];
+    (
+        (1usize..3, pair(1..12), pair(1..6), pair(1..4), pair(1..4)),
+        (0usize..40, 1usize..4, padding),
+    )
+        .prop_filter_map(
+            "the filter does not fit",
+            |((n, input, filter, stride, dilation), (channels, times, padding))| {
+                let input = [n, input[0], input[1], channels];
+                let filter = [filter[0], filter[1], channels, times];
+                Conv2d::depthwise(input, filter, stride, dilation, padding)
+            },
+        )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn agrees_with_plain_loops(conv in shapes()) {
+        check(&Serial, &conv);
+    }
+
+    #[test]
+    fn agrees_for_depthwise_shapes(conv in depthwise_shapes()) {
         check(&Serial, &conv);
     }
 }
@@ -100,6 +121,8 @@ fn agrees_on_several_threads() {
         conv([3, 10, 11, 40], [1, 1, 40, 50], 2, Padding::Same),
         conv([64, 3, 3, 40], [3, 3, 40, 50], 1, Padding::Valid),
         conv([2, 20, 20, 24], [3, 3, 12, 64], 1, Padding::Same),
+        conv([2, 40, 40, 48], [3, 3, 1, 96], 2, Padding::Same),
+        conv([1, 40, 40, 99], [3, 3, 1, 99], 1, Padding::Same),
     ] {
         check(&pool, &conv);
     }

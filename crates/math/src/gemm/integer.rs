@@ -1,6 +1,7 @@
 //! Integer products, wrapping: rows of C gather multiples of rows of B, a block of the depth at a time.
 
 use super::{Element, Job, Operand};
+use crate::num::isa::multiversion;
 use crate::par::{Par, rows_mut};
 
 /// Rows of B that are used while they are in the cache.
@@ -38,9 +39,7 @@ pub(super) fn run<T: Element>(par: &dyn Par, job: Job<'_, T>) {
                     let x = job
                         .alpha
                         .times(job.a.data[(first + i) * a_row + p * a_step]);
-                    for (c, y) in row[..n].iter_mut().zip(&b.data[p * b.stride..]) {
-                        *c = c.plus(x.times(*y));
-                    }
+                    add_times(&mut row[..n], x, &b.data[p * b.stride..]);
                 }
             }
         }
@@ -55,4 +54,16 @@ pub(super) fn run<T: Element>(par: &dyn Par, job: Job<'_, T>) {
         block(first, rows, job.c_stride)
     });
     block(m - 1, last, n);
+}
+
+multiversion! {
+    /// `to += x · from`
+    pub(crate) fn add_times<T: Element>(to: &mut [T], x: T, from: &[T]) = add_times_body;
+}
+
+#[inline(always)]
+fn add_times_body<T: Element>(to: &mut [T], x: T, from: &[T]) {
+    for (to, &y) in to.iter_mut().zip(from) {
+        *to = to.plus(x.times(y));
+    }
 }

@@ -24,6 +24,7 @@ mod tests;
 mod thin;
 mod widened;
 
+use crate::num::isa::multiversion;
 use crate::par::Par;
 
 pub use element::Element;
@@ -78,13 +79,18 @@ impl<'a, T> Operand<'a, T> {
         }
     }
 
-    fn check(&self, name: &str, rows: usize, cols: usize) {
+    /// Checks that the operand fits its slice and cuts off what is not used.
+    fn checked(self, name: &str, rows: usize, cols: usize) -> Self {
         let (rows, cols) = if self.transposed {
             (cols, rows)
         } else {
             (rows, cols)
         };
-        check(name, self.data.len(), self.stride, rows, cols);
+        let used = check(name, self.data.len(), self.stride, rows, cols);
+        Self {
+            data: &self.data[..used],
+            ..self
+        }
     }
 }
 
@@ -107,18 +113,32 @@ impl<T: Element> Epilogue<'_, T> {
     pub(crate) fn apply(&self, first: usize, row: &mut [T]) {
         match self {
             Self::None => {}
-            Self::Bias(bias) => {
-                for (x, b) in row.iter_mut().zip(&bias[first..]) {
-                    *x = x.plus(*b);
-                }
-            }
-            Self::BiasRelu(bias) => {
-                for (x, b) in row.iter_mut().zip(&bias[first..]) {
-                    *x = x.plus(*b).relu();
-                }
-            }
+            Self::Bias(bias) => add_bias(row, &bias[first..]),
+            Self::BiasRelu(bias) => add_bias_relu(row, &bias[first..]),
             Self::Rows(body) => body(first, row),
         }
+    }
+}
+
+multiversion! {
+    fn add_bias<T: Element>(row: &mut [T], bias: &[T]) = add_bias_body;
+}
+
+#[inline(always)]
+fn add_bias_body<T: Element>(row: &mut [T], bias: &[T]) {
+    for (x, b) in row.iter_mut().zip(bias) {
+        *x = x.plus(*b);
+    }
+}
+
+multiversion! {
+    fn add_bias_relu<T: Element>(row: &mut [T], bias: &[T]) = add_bias_relu_body;
+}
+
+#[inline(always)]
+fn add_bias_relu_body<T: Element>(row: &mut [T], bias: &[T]) {
+    for (x, b) in row.iter_mut().zip(bias) {
+        *x = x.plus(*b).relu();
     }
 }
 
@@ -176,8 +196,8 @@ pub fn gemm<T: Element>(
     if m == 0 || n == 0 {
         return;
     }
-    a.check("A", m, k);
-    b.check("B", k, n);
+    let a = a.checked("A", m, k);
+    let b = b.checked("B", k, n);
     check("C", c.len(), c_stride, m, n);
     if let Epilogue::Bias(bias) | Epilogue::BiasRelu(bias) = epilogue {
         assert!(bias.len() >= n, "bias of {} for {n} columns", bias.len());
@@ -297,15 +317,17 @@ fn dense<T>((data, transposed): (&[T], bool), rows: usize, cols: usize) -> Opera
     }
 }
 
-fn check(name: &str, len: usize, stride: usize, rows: usize, cols: usize) {
+/// Checks that a matrix fits a slice of `len`, and returns how much of it is used.
+fn check(name: &str, len: usize, stride: usize, rows: usize, cols: usize) -> usize {
     if rows == 0 || cols == 0 {
-        return;
+        return 0;
     }
     let need = (rows - 1)
         .checked_mul(stride)
-        .and_then(|x| x.checked_add(cols));
-    assert!(
-        stride >= cols && need.is_some_and(|need| need <= len),
-        "{name}: {rows}x{cols} with stride {stride} in {len} elements"
-    );
+        .and_then(|x| x.checked_add(cols))
+        .filter(|&need| need <= len && stride >= cols);
+    let Some(need) = need else {
+        panic!("{name}: {rows}x{cols} with stride {stride} in {len} elements");
+    };
+    need
 }

@@ -1,46 +1,24 @@
 //! Half and bfloat16 products: widened to f32, multiplied there, rounded once.
 
-use half::{bf16, f16};
-
 use super::{Element, Epilogue, Job, Operand, driver};
+use crate::num::convert::HalfOrSingle;
+use crate::num::{from_f32_slice, to_f32_slice};
 use crate::par::{Par, chunks_mut, rows_mut};
 
 /// Elements a thread converts at least.
 const GRAIN: usize = 16 << 10;
 
-/// A type that is computed in f32.
-pub(super) trait Half: Element {
-    fn widen(self) -> f32;
-    fn round(x: f32) -> Self;
-}
-
-impl Half for f16 {
-    fn widen(self) -> f32 {
-        self.to_f32()
-    }
-    fn round(x: f32) -> Self {
-        Self::from_f32(x)
-    }
-}
-
-impl Half for bf16 {
-    fn widen(self) -> f32 {
-        self.to_f32()
-    }
-    fn round(x: f32) -> Self {
-        Self::from_f32(x)
-    }
-}
-
 /// Runs one checked product.
-pub(super) fn run<T: Half>(par: &dyn Par, job: Job<'_, T>) {
+pub(super) fn run<T: Element + HalfOrSingle>(par: &dyn Par, job: Job<'_, T>) {
     let (m, n) = (job.dims.m, job.dims.n);
     let a = widen(par, job.a.data);
     let b = widen(par, job.b.data);
     let mut c = vec![0.0f32; m * n];
+    let mut alpha = [0.0];
+    to_f32_slice(&[job.alpha], &mut alpha);
     let wide = Job {
         dims: job.dims,
-        alpha: job.alpha.widen(),
+        alpha: alpha[0],
         a: Operand {
             data: &a,
             stride: job.a.stride,
@@ -61,13 +39,18 @@ pub(super) fn run<T: Half>(par: &dyn Par, job: Job<'_, T>) {
     let end = (m - 1) * job.c_stride + n;
     let (whole, last) = job.c[..end].split_at_mut(end - n);
     let finish = |i: usize, row: &mut [T]| {
-        for (to, x) in row.iter_mut().zip(&c[i * n..]) {
-            let old = if beta == T::ZERO {
-                0.0
-            } else {
-                beta.widen() * to.widen()
-            };
-            *to = T::round(x + old);
+        let wide = &c[i * n..][..n];
+        if beta == <T as Element>::ZERO {
+            from_f32_slice(wide, row);
+        } else {
+            let mut old = vec![0.0; n];
+            to_f32_slice(&[beta], &mut old);
+            let beta = old[0];
+            to_f32_slice(row, &mut old);
+            for (old, x) in old.iter_mut().zip(wide) {
+                *old = x + beta * *old;
+            }
+            from_f32_slice(&old, row);
         }
         job.epilogue.apply(0, row);
     };
@@ -85,12 +68,10 @@ pub(super) fn run<T: Half>(par: &dyn Par, job: Job<'_, T>) {
     finish(m - 1, last);
 }
 
-fn widen<T: Half>(par: &dyn Par, from: &[T]) -> Vec<f32> {
+fn widen<T: HalfOrSingle>(par: &dyn Par, from: &[T]) -> Vec<f32> {
     let mut to = vec![0.0; from.len()];
     chunks_mut(par, &mut to, GRAIN, |first, to| {
-        for (to, x) in to.iter_mut().zip(&from[first..]) {
-            *to = x.widen();
-        }
+        to_f32_slice(&from[first..], to)
     });
     to
 }
