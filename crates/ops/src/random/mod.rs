@@ -1,9 +1,72 @@
 //! Random numbers, bit-exact with TensorFlow for given seeds.
 
+mod distribution;
+mod keys;
+mod multinomial;
+mod shuffle;
+mod stateful;
+mod stateless;
+
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "random",
-    ops: &[],
-    tables: &[],
+    ops: &[&multinomial::OP, &shuffle::OP],
+    tables: &[&keys::OPS, &stateful::OPS, &stateless::OPS],
 };
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use tensorfleet_kernel::{KernelCtx, NodeInfo};
+use tensorfleet_math::random::Philox;
+use tensorfleet_status::Result;
+use tensorfleet_tensor::Shape;
+
+/// The stream of a stateful random op: every run takes the next part of it.
+struct Stream(Mutex<Philox>);
+
+impl Stream {
+    /// The stream of the node's seeds; two zeros mean that every kernel gets a stream of its own.
+    fn new(node: &NodeInfo) -> Result<Stream> {
+        let (seed, seed2) = (node.attrs.int("seed")?, node.attrs.int("seed2")?);
+        let philox = if seed == 0 && seed2 == 0 {
+            Philox::new(entropy(), entropy())
+        } else {
+            Philox::new(seed, seed2)
+        };
+        Ok(Stream(Mutex::new(philox)))
+    }
+
+    /// The part of the stream for a run with this many outputs.
+    fn reserve(&self, outputs: usize) -> Philox {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .reserve_outputs(outputs)
+    }
+
+    /// The part of the stream that is this many samples long.
+    fn reserve_samples(&self, samples: u64) -> Philox {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .reserve_samples(samples)
+    }
+}
+
+/// Bits that nobody can foresee: the standard library seeds its hashers with them.
+fn entropy() -> i64 {
+    RandomState::new().hash_one(0u64) as i64
+}
+
+/// The shape in input `index`.
+fn shape_input(ctx: &KernelCtx<'_>, index: usize) -> Result<Shape> {
+    if ctx.input(index)?.rank() > 1 {
+        return Err(tensorfleet_status::invalid_argument!(
+            "shape must be a vector of {{int32,int64}}, got shape {}",
+            ctx.input(index)?.shape()
+        ));
+    }
+    Shape::new(&ctx.ints(index)?)
+}
