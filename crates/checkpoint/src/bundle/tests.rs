@@ -600,3 +600,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn checksum_beside_the_write_is_the_same() {
+    let dir = Dir::new();
+    let mut large = Tensor::zeros(DType::F32, Shape::vector((64 << 18) + 1001)).unwrap();
+    large.slice_mut::<f32>().unwrap()[16_000_000] = 3.5;
+    save(
+        &dir.path("m"),
+        &[item("a", "", &floats(&[7])), item("w", "", &large)],
+    )
+    .unwrap();
+    let restored = BundleReader::open(&dir.path("m"))
+        .unwrap()
+        .read(b"w")
+        .unwrap();
+    assert!(restored.bytes() == large.bytes());
+}

@@ -23,6 +23,10 @@ const CHUNK: usize = 4 << 20;
 /// Below this, starting a thread costs more than it gains.
 const PARALLEL_FROM: usize = 4 << 20;
 
+/// From here on the checksum of what is written runs on its own thread. Lower would gain little when
+/// the cores are idle, and lose much when they are busy: the writer waits until the thread had its turn.
+const SUM_BESIDE_FROM: usize = 64 << 20;
+
 /// More threads than this do not make memory faster.
 const MAX_THREADS: usize = 8;
 
@@ -84,7 +88,7 @@ pub(super) fn checksum(file: &dyn ReadFile, offset: u64, len: u64) -> Result<u32
 
 /// Appends the bytes; extends the (unmasked) checksum by them.
 pub(super) fn append(file: &mut dyn WriteFile, mut sum: u32, bytes: &[u8]) -> Result<u32> {
-    if bytes.len() < PARALLEL_FROM || thread_count() < 2 {
+    if bytes.len() < SUM_BESIDE_FROM || thread_count() < 2 {
         for piece in bytes.chunks(PIECE) {
             sum = crc::extend(sum, piece);
             file.append(piece)?;
