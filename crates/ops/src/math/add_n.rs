@@ -240,7 +240,7 @@ fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
     Ok(Variant::List(Arc::new(out)))
 }
 
-fn add_items(par: &dyn Par, x: Tensor, y: Tensor) -> Result<Tensor> {
+pub(crate) fn add_items(par: &dyn Par, x: Tensor, y: Tensor) -> Result<Tensor> {
     if x.dtype() != y.dtype() || x.shape() != y.shape() {
         return Err(invalid_argument!(
             "Trying to add list elements of different kind: {} {} and {} {}",

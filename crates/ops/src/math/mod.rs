@@ -1,6 +1,6 @@
 //! Arithmetic, comparisons, reductions, matrix products, segments.
 
-mod add_n;
+pub(crate) mod add_n;
 mod binary;
 mod calculus;
 mod check_numerics;

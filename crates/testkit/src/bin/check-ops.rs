@@ -1,4 +1,5 @@
-//! `cargo run -p tensorfleet-testkit --bin check-ops -- [--tf] [--grad] [OP…]`: examples of some ops, by hand.
+//! `cargo run -p tensorfleet-testkit --bin check-ops -- [--tf] [--texts] [--grad] [OP…]`: examples of some ops, by hand.
+//! `--texts` also shows where TensorFlow's error does not contain the text an example promises.
 #![allow(clippy::print_stdout)]
 
 use anyhow::{Context, Result};
@@ -53,8 +54,29 @@ fn main() -> Result<()> {
                 failures += 1;
                 println!("DIFFERS {}: {text}", case.name);
             }
+            if flag("--texts") {
+                let theirs = theirs.get(&case.name).map_or(&[][..], Vec::as_slice);
+                for text in other_texts(case, theirs) {
+                    println!("TEXT {}: {text}", case.name);
+                }
+            }
         }
     }
     println!("{} cases, {failures} failures", all.len());
     std::process::exit(i32::from(failures > 0));
+}
+
+/// Where TensorFlow fails as promised, but with another text.
+fn other_texts(case: &cases::Case, theirs: &[run::StepResult]) -> Vec<String> {
+    if theirs.len() != case.steps.len() {
+        return vec!["TensorFlow did not run all steps".to_owned()];
+    }
+    let steps = case.steps.iter().zip(theirs);
+    let other = steps.filter_map(|(step, theirs)| match (&step.expect, theirs) {
+        (cases::Expected::Error(_, text), Err(status)) if !status.message().contains(text) => {
+            Some(format!("'{text}' is not in '{}'", status.message()))
+        }
+        _ => None,
+    });
+    other.collect()
 }
