@@ -107,14 +107,19 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let policy = BadIndices::of(&node.attrs)?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let output = gather_nd(ctx, policy)?;
+        let output = gather_nd(ctx, ctx.input(0)?, ctx.input(1)?, policy)?;
         ctx.set(0, output);
         Ok(())
     })
 }
 
-fn gather_nd(ctx: &KernelCtx<'_>, policy: BadIndices) -> Result<Tensor> {
-    let (params, indices) = (ctx.input(0)?, ctx.input(1)?);
+/// Rows of `params` by coordinates, for other gathering ops too.
+pub(crate) fn gather_nd(
+    ctx: &KernelCtx<'_>,
+    params: &Tensor,
+    indices: &Tensor,
+    policy: BadIndices,
+) -> Result<Tensor> {
     if params.rank() == 0 {
         return Err(invalid_argument!("params must be at least a vector"));
     }

@@ -14,7 +14,7 @@ mod expand_dims;
 mod fill;
 pub(crate) mod gather;
 mod gather_grad;
-mod gather_nd;
+pub(crate) mod gather_nd;
 pub(crate) mod grads;
 mod identity;
 mod identity_n;

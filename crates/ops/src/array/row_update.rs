@@ -16,6 +16,8 @@ pub(crate) enum Update {
     Assign,
     Add,
     Sub,
+    Mul,
+    Div,
     Min,
     Max,
 }
@@ -42,8 +44,19 @@ pub(crate) fn apply(
         (Update::Add, _) => {
             by_number!(dtype, T => run::<T>(par, dst, row_len, rows, updates, add), else => unknown())
         }
+        (Update::Sub, DType::Bool) => {
+            run::<bool>(par, dst, row_len, rows, updates, |element, update| {
+                *element ^= *update;
+            })
+        }
         (Update::Sub, _) => {
             by_number!(dtype, T => run::<T>(par, dst, row_len, rows, updates, sub), else => unknown())
+        }
+        (Update::Mul, _) => {
+            by_number!(dtype, T => run::<T>(par, dst, row_len, rows, updates, mul), else => unknown())
+        }
+        (Update::Div, _) => {
+            by_number!(dtype, T => run::<T>(par, dst, row_len, rows, updates, div), else => unknown())
         }
         (Update::Min, _) => {
             by_real!(dtype, T => run::<T>(par, dst, row_len, rows, updates, min), else => unknown())
@@ -73,6 +86,14 @@ fn add<T: Num>(element: &mut T, update: &T) {
 
 fn sub<T: Num>(element: &mut T, update: &T) {
     *element = element.sub(*update);
+}
+
+fn mul<T: Num>(element: &mut T, update: &T) {
+    *element = element.mul(*update);
+}
+
+fn div<T: Num>(element: &mut T, update: &T) {
+    *element = element.div(*update);
 }
 
 // Comparisons with NaN fail, so that the element stays: as in TensorFlow.

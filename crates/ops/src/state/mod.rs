@@ -13,6 +13,9 @@ mod disable_copy_on_read;
 mod is_variable_initialized;
 pub(crate) mod names;
 mod read_variable;
+mod resource_gather;
+mod scatter;
+mod scatter_nd;
 pub(crate) mod target;
 mod temporary_variable;
 mod var_handle;
@@ -40,6 +43,9 @@ pub(crate) static FAMILY: Family = Family {
         &assign_update::OPS,
         &count_up_to::OPS,
         &read_variable::OPS,
+        &resource_gather::OPS,
+        &scatter::OPS,
+        &scatter_nd::OPS,
         &temporary_variable::OPS,
         &var_handle::OPS,
         &variable_v2::OPS,
