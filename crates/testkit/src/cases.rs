@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use tensorfleet_graph::example::{Example, Expect, Lit};
 use tensorfleet_graph::{
-    ArgKind, Exactness, Graph, GraphBuilder, NodeId, OpDef, Output, Registry, TypeOf,
+    ArgKind, Exactness, Graph, GraphBuilder, NodeId, OpDef, Output, Registry, TypeOf, Versions,
     parse_attr_value,
 };
 use tensorfleet_kernel::AttrValue;
@@ -62,6 +62,15 @@ pub fn cases_of(registry: &Arc<Registry>, def: &'static OpDef) -> Result<Vec<Cas
             script::case(registry, def, text)
                 .with_context(|| format!("{}: script '{}'", def.name, text.name))?,
         );
+    }
+    // TensorFlow takes a deprecated op only in graphs that are older than the deprecation.
+    if def.deprecated > 0 {
+        for case in &mut cases {
+            case.graph.set_versions(Versions {
+                producer: def.deprecated - 1,
+                ..Versions::default()
+            });
+        }
     }
     Ok(cases)
 }

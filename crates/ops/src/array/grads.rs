@@ -78,3 +78,12 @@ pub(crate) fn join(g: &mut GradCtx<'_>, vectors: &[Output]) -> Result<Output> {
         .input(axis)
         .output()
 }
+
+/// The sum of `whole` without `part`: the gradient of a padding value, where `part` went elsewhere.
+pub(crate) fn sum_beside(g: &mut GradCtx<'_>, whole: Output, part: Output) -> Result<Output> {
+    let axes = all_axes(g, whole)?;
+    let whole = g.apply("Sum", &[whole, axes])?;
+    let axes = all_axes(g, part)?;
+    let part = g.apply("Sum", &[part, axes])?;
+    g.apply("Sub", &[whole, part])
+}

@@ -1,11 +1,16 @@
 //! Ops that make, move and cut tensors without computing with them.
 
+mod bincount;
+mod bitcast;
+mod bounds;
 mod broadcast_args;
 mod broadcast_to;
 mod concat;
 mod concat_offset;
 mod constant;
 mod deep_copy;
+mod diag;
+mod diagonals;
 mod dynamic_partition;
 mod dynamic_stitch;
 mod empty;
@@ -21,15 +26,24 @@ mod identity_n;
 mod invert_permutation;
 mod keys;
 mod list_diff;
+mod matrix_band_part;
+mod matrix_diag;
+mod matrix_diag_part;
+mod matrix_set_diag;
+mod mirror_pad;
 pub(crate) mod moves;
 pub(crate) mod nd;
 mod no_op;
 mod one_hot;
 mod pack;
+mod pad;
 mod pass_through;
 mod placeholder;
 mod range;
 mod reshape;
+mod reverse;
+mod reverse_sequence;
+mod roll;
 pub(crate) mod row_update;
 mod scatter_grad;
 pub(crate) mod scatter_nd;
@@ -37,12 +51,15 @@ mod select;
 mod shape;
 mod slice;
 pub(crate) mod slicing;
+mod space_to_batch;
+mod space_to_depth;
 mod split;
 mod squeeze;
 mod strided_slice;
 mod strided_slice_grad;
 mod strided_slice_update;
 mod tile;
+mod top_k;
 mod transpose;
 mod unique;
 mod where_;
@@ -53,6 +70,7 @@ use crate::Family;
 pub(crate) static FAMILY: Family = Family {
     name: "array",
     ops: &[
+        &bitcast::OP,
         &broadcast_to::OP,
         &concat_offset::OP,
         &constant::OP,
@@ -72,23 +90,38 @@ pub(crate) static FAMILY: Family = Family {
         &pack::OP,
         &range::OP,
         &reshape::OP,
+        &reverse_sequence::OP,
+        &roll::OP,
         &slice::OP,
         &squeeze::OP,
         &strided_slice::OP,
         &strided_slice_grad::OP,
         &tile::OP,
+        &top_k::OP,
         &where_::OP,
     ],
     tables: &[
+        &bincount::OPS,
+        &bounds::OPS,
         &broadcast_args::OPS,
         &concat::OPS,
+        &diag::OPS,
         &dynamic_stitch::OPS,
         &gather::OPS,
+        &matrix_band_part::OPS,
+        &matrix_diag::OPS,
+        &matrix_diag_part::OPS,
+        &matrix_set_diag::OPS,
+        &mirror_pad::OPS,
+        &pad::OPS,
         &pass_through::OPS,
         &placeholder::OPS,
+        &reverse::OPS,
         &scatter_nd::OPS,
         &select::OPS,
         &shape::OPS,
+        &space_to_batch::OPS,
+        &space_to_depth::OPS,
         &split::OPS,
         &strided_slice_update::OPS,
         &transpose::OPS,

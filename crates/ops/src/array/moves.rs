@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tensorfleet_math::movement::{self, Gather, Index, Updates, View};
 use tensorfleet_math::par::{Par, chunks_mut};
 use tensorfleet_status::{Result, Status, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Shape, Tensor, by_word};
+use tensorfleet_tensor::{DType, Shape, Tensor, Word, by_word};
 
 /// Elements per task of a loop that only writes.
 const GRAIN: usize = 32 * 1024;
@@ -55,10 +55,13 @@ pub(crate) fn concat(
 pub(crate) fn fill(par: &dyn Par, value: &Tensor, shape: Shape) -> Result<Tensor> {
     let mut out = Tensor::new(value.dtype(), shape)?;
     by_word!(value.dtype(), W => {
-        let value = only(value.words::<W>()?)?;
-        chunks_mut(par, out.words_mut::<W>()?, GRAIN, |_, chunk| chunk.fill(value.clone()));
+        fill_words(par, only(value.words::<W>()?)?, out.words_mut::<W>()?);
     });
     Ok(out)
+}
+
+fn fill_words<W: Word>(par: &dyn Par, value: &W, out: &mut [W]) {
+    chunks_mut(par, out, GRAIN, |_, chunk| chunk.fill(value.clone()));
 }
 
 /// Rows of `params` by index along an axis.

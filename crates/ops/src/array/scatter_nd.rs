@@ -213,9 +213,15 @@ pub(crate) static OPS: [OpDef; 7] = [
         kernels: &[cpu(&[("T", VALUES), ("Tindices", INDEX)], build_update)],
         examples: &[
             ex(
+                "elements",
+                &[THREE, i32s(&[2, 1], &[2, 0]), x(&[2], &[1.0, 2.0])],
+                &[x(&[3], &[2.0, 6.0, 1.0])],
+            ),
+            // In int32: of what was overwritten twice TensorFlow's gradient rule knows nothing.
+            ex(
                 "last one wins",
-                &[THREE, TWICE, UPDATES],
-                &[x(&[3], &[2.0, 6.0, 3.0])],
+                &[i32s(&[3], &[5, 6, 7]), TWICE, i32s(&[3], &[1, 2, 3])],
+                &[i32s(&[3], &[2, 6, 3])],
             ),
             ex(
                 "string rows",

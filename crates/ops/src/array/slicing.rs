@@ -222,12 +222,11 @@ impl Slicing {
     }
 }
 
+/// What happens to each dimension of the input, and what each of the result is.
+type Dense = (SmallVec<[Part; 8]>, SmallVec<[Extent; 8]>);
+
 /// The entries spread over the dimensions of the input and of the result.
-fn dense(
-    vectors: &Vectors<'_>,
-    masks: Masks,
-    rank: usize,
-) -> Result<(SmallVec<[Part; 8]>, SmallVec<[Extent; 8]>)> {
+fn dense(vectors: &Vectors<'_>, masks: Masks, rank: usize) -> Result<Dense> {
     let entries = vectors.begin.len();
     let bit = |mask: i64, entry: usize| mask >> entry & 1 == 1;
     let ellipses = (0..entries)

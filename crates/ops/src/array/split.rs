@@ -4,7 +4,7 @@
 //! SplitV(value: T, size_splits: Tlen, split_dim: int32) -> output: num_split * T, one size may be -1, to be
 //! worked out; Unpack(value: T) -> output: num * T, single rows without the axis.
 
-use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, strs, x};
+use tensorfleet_graph::example::{Lit, ex_attrs, ex_err, f32s, i32s, i64s, of, strs, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};

@@ -9,10 +9,30 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{Dims, PartialShape, Shape, Tensor};
+use tensorfleet_tensor::{DType, Dims, PartialShape, Shape, Tensor};
 
 use super::{grads, moves};
-use crate::types::{INDEX, MOVABLE};
+use crate::types::INDEX;
+
+/// What TensorFlow takes: everything but uint16.
+const TYPES: &[DType] = &[
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::Bool,
+    DType::String,
+    DType::Variant,
+];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "Tile",
@@ -21,7 +41,7 @@ pub(crate) static OP: OpDef = OpDef {
     attrs: &["T: type", "Tmultiples: {int32, int64} = DT_INT32"],
     infer,
     gradient: Gradient::Rule(gradient),
-    kernels: &[cpu(&[("T", MOVABLE), ("Tmultiples", INDEX)], build)],
+    kernels: &[cpu(&[("T", TYPES), ("Tmultiples", INDEX)], build)],
     exactness: Exactness::Bits,
     examples: &[
         ex(

@@ -6,7 +6,7 @@
 use tensorfleet_graph::example::{Lit, c64s, ex, ex_err, f32s, i32s, i64s, ramp, strs, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
 use tensorfleet_math::par::{Par, chunks_mut};
@@ -34,7 +34,11 @@ pub(crate) static OPS: [OpDef; 2] = [
         gradient: Gradient::Rule(gradient_conjugate),
         kernels: &[cpu(&[("T", MOVABLE), ("Tperm", INDEX)], build_conjugate)],
         examples: &[
-            ex("matrix", &[MATRIX, i32s(&[2], &[1, 0])], &[TURNED]),
+            ex(
+                "real numbers",
+                &[f32s(&[1, 2], &[1.0, 2.0]), i32s(&[2], &[1, 0])],
+                &[f32s(&[2, 1], &[1.0, 2.0])],
+            ),
             ex(
                 "complex",
                 &[
@@ -124,9 +128,32 @@ fn gradient_conjugate(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 
 fn gradient(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {
     let grad = g.grad(0)?;
-    let back = g.apply("InvertPermutation", &[g.input(1)])?;
+    let perm = front_counted(g)?;
+    let back = g.apply("InvertPermutation", &[perm])?;
     let grad = g.apply(op, &[grad, back])?;
     Ok(vec![Some(Grad::Dense(grad)), None])
+}
+
+/// The permutation; entries of a constant one that count from behind are made to count from the front.
+fn front_counted(g: &mut GradCtx<'_>) -> Result<Output> {
+    let perm = g.input(1);
+    let node = g.builder().graph().node(perm.node);
+    let value = match node.op_name() {
+        "Const" => node.attrs.tensor("value")?.clone(),
+        _ => return Ok(perm),
+    };
+    let rank = value.elements();
+    let front = if let Ok(values) = value.slice::<i32>() {
+        let front = values.iter().map(|dim| dim.rem_euclid(rank as i32));
+        Tensor::vector(&front.collect::<Vec<_>>())
+    } else {
+        let front = value
+            .slice::<i64>()?
+            .iter()
+            .map(|dim| dim.rem_euclid(rank as i64));
+        Tensor::vector(&front.collect::<Vec<_>>())
+    };
+    g.builder().constant(front)
 }
 
 fn build_plain(_: &NodeInfo) -> Result<AnyKernel> {

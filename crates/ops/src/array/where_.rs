@@ -2,17 +2,34 @@
 //!
 //! TensorFlow: Where(input: T) -> index: int64.
 
-use tensorfleet_graph::example::{bools, c64s, ex, i64s, x};
+use tensorfleet_graph::example::{bools, c64s, ex, ex_err, i64s, x};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement;
-use tensorfleet_status::{Result, internal};
+use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
 
 use super::moves;
 use crate::by_number;
-use crate::types::PLAIN;
+
+/// All plain types but half, which TensorFlow refuses here.
+const TYPES: &[DType] = &[
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::C64,
+    DType::C128,
+    DType::Bool,
+];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "Where",
@@ -23,7 +40,7 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     infer,
     gradient: Gradient::None("coordinates are integers"),
-    kernels: &[cpu(&[("T", PLAIN)], build)],
+    kernels: &[cpu(&[("T", TYPES)], build)],
     exactness: Exactness::Bits,
     examples: &[
         ex(
@@ -42,7 +59,13 @@ pub(crate) static OP: OpDef = OpDef {
             &[i64s(&[2, 1], &[1, 2])],
         ),
         ex("none", &[bools(&[2], &[false])], &[i64s(&[0, 1], &[])]),
-        ex("scalar", &[bools(&[], &[true])], &[i64s(&[1, 0], &[])]),
+        ex_err(
+            "scalar",
+            &[],
+            &[bools(&[], &[true])],
+            Code::InvalidArgument,
+            "WhereOp : Unhandled input dimensions: 0",
+        ),
         ex("empty", &[bools(&[0, 3], &[])], &[i64s(&[0, 2], &[])]),
     ],
     ..OpDef::BLANK
@@ -57,6 +80,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
 fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
+        if input.rank() == 0 {
+            return Err(invalid_argument!("WhereOp : Unhandled input dimensions: 0"));
+        }
         let index = match input.dtype() {
             DType::Bool => find::<bool>(input)?,
             dtype => by_number!(dtype, T => find::<T>(input)?, else => {

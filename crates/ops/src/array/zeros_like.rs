@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tensorfleet_graph::example::{bools, ex, script, strs, x};
+use tensorfleet_graph::example::{bools, ex, strs, x};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Num;
@@ -74,17 +74,6 @@ pub(crate) static OPS: [OpDef; 2] = [
             ),
             ex("empty", &[x(&[0], &[])], &[x(&[0], &[])]),
         ],
-        scripts: &[script(
-            "list",
-            "shape = int32[1]{2}
-             max = int32[]{-1}
-             list = EmptyTensorList(shape, max) {element_dtype=float, shape_type=int32}
-             x = float[2]{1, 2}
-             full = TensorListPushBack(list, x) {element_dtype=float}
-             zeros = ZerosLike(full)
-             back = TensorListPopBack(zeros, shape) {element_dtype=float}",
-            &["fetch back:1 => float[2]{0, 0}"],
-        )],
         ..LIKE
     },
 ];

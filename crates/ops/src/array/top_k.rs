@@ -1,0 +1,216 @@
+//! `TopKV2`: the largest elements of each row and their columns.
+//!
+//! TensorFlow: TopKV2(input: T, k: Tk) -> (values: T, indices: index_type). Of equal elements the one with the lower
+//! column comes first. The results are sorted even if `sorted` is false. (The older `TopK` has no kernel that
+//! TensorFlow 2.21 would run.)
+
+use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, x};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
+use tensorfleet_graph::infer::InferCtx;
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::movement;
+use tensorfleet_math::num::Real;
+use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Element, PartialShape, Tensor};
+
+use super::grads;
+use crate::by_real;
+use crate::types::REAL_NUMBERS;
+
+const INDICES: &[DType] = &[DType::I16, DType::I32, DType::I64];
+
+const MATRIX: Lit = x(&[2, 4], &[1.0, 5.0, 2.0, 4.0, 7.0, 8.0, 6.0, 3.0]);
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "TopKV2",
+    inputs: &["input: T", "k: Tk"],
+    outputs: &["values: T", "indices: index_type"],
+    attrs: &[
+        "sorted: bool = true",
+        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+        "Tk: {int16, int32, int64} = DT_INT32",
+        "index_type: {int16, int32, int64} = DT_INT32",
+    ],
+    kernels: &[cpu(&[("T", REAL_NUMBERS), ("index_type", INDICES)], build)],
+    examples: &[
+        ex(
+            "two",
+            &[MATRIX, i32s(&[], &[2])],
+            &[
+                x(&[2, 2], &[5.0, 4.0, 8.0, 7.0]),
+                i32s(&[2, 2], &[1, 3, 1, 0]),
+            ],
+        ),
+        ex_attrs(
+            "int64 indices",
+            &[("index_type", "int64")],
+            &[f32s(&[3], &[1.0, 3.0, 2.0]), i64s(&[], &[1])],
+            &[f32s(&[1], &[3.0]), i64s(&[1], &[1])],
+        ),
+        ex_attrs(
+            "int16 indices",
+            &[("index_type", "int16")],
+            &[f32s(&[3], &[1.0, 3.0, 2.0]), of(DType::I16, &[], &[3.0])],
+            &[
+                f32s(&[3], &[3.0, 2.0, 1.0]),
+                of(DType::I16, &[3], &[1.0, 2.0, 0.0]),
+            ],
+        ),
+        // In int32: at equal elements there is no gradient to check.
+        ex(
+            "equal ones",
+            &[i32s(&[4], &[1, 5, 2, 5]), i32s(&[], &[3])],
+            &[i32s(&[3], &[5, 5, 2]), i32s(&[3], &[1, 3, 2])],
+        ),
+        ex(
+            "none",
+            &[f32s(&[2, 3], &[1.0]), i32s(&[], &[0])],
+            &[f32s(&[2, 0], &[]), i32s(&[2, 0], &[])],
+        ),
+        ex_err(
+            "too many",
+            &[],
+            &[f32s(&[4], &[1.0]), i32s(&[], &[5])],
+            Code::InvalidArgument,
+            "",
+        ),
+        ex_err(
+            "negative",
+            &[],
+            &[f32s(&[4], &[1.0]), i32s(&[], &[-1])],
+            Code::InvalidArgument,
+            "",
+        ),
+        ex_err(
+            "scalar",
+            &[],
+            &[f32s(&[], &[1.0]), i32s(&[], &[0])],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
+    gradient: Gradient::Rule(gradient),
+    exactness: Exactness::Bits,
+    infer,
+    ..OpDef::BLANK
+};
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
+    let k = match ctx.constant_ints(1).as_deref() {
+        Some([k]) => *k,
+        _ => -1,
+    };
+    if let Some([outer @ .., _]) = ctx.input(0).dims() {
+        let shape = PartialShape::new(&[outer, &[k]].concat());
+        ctx.set(0, shape.clone());
+        ctx.set(1, shape);
+    }
+    Ok(())
+}
+
+/// The gradients scattered to the columns they came from, row by row.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, input, indices) = (g.grad(0)?, g.input(0), g.output(1));
+    let indices = g.cast(indices, DType::I32)?;
+    let shape = g.shape(input)?;
+    let (zero, last) = (grads::int(g, 0)?, grads::int(g, -1)?);
+    let columns = grads::part(g, shape, last, None)?;
+    let columns = g.apply("Squeeze", &[columns])?;
+    let size = g.apply("Size", &[input])?;
+    let k_shape = g.shape(indices)?;
+    let k = grads::part(g, k_shape, last, None)?;
+    let all = g.ints(&[-1])?;
+    let rows_of_k = grads::join(g, &[all, k])?;
+    let by_row = g.apply("Reshape", &[indices, rows_of_k])?;
+    // A step of zero would be an error, an empty range is none.
+    let one = grads::int(g, 1)?;
+    let step = g.apply("Maximum", &[columns, one])?;
+    let starts = g.apply("Range", &[zero, size, step])?;
+    let starts = g.apply("ExpandDims", &[starts, last])?;
+    let places = g.apply("AddV2", &[by_row, starts])?;
+    let column = g.ints(&[-1, 1])?;
+    let places = g.apply("Reshape", &[places, column])?;
+    let flat = g.apply("Reshape", &[grad, all])?;
+    let flat_shape = g.apply("ExpandDims", &[size, zero])?;
+    let spread = g.apply("ScatterNd", &[places, flat, flat_shape])?;
+    let spread = g.apply("Reshape", &[spread, shape])?;
+    Ok(vec![Some(Grad::Dense(spread)), None])
+}
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    let index_type = node
+        .output_types
+        .get(1)
+        .map_or(DType::I32, |port| port.dtype);
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let shape = ctx.input(1)?.shape();
+        if shape.rank() != 0 {
+            return Err(invalid_argument!("k must be scalar, got shape {shape}"));
+        }
+        let k = ctx.int(1)?;
+        if k < 0 {
+            return Err(invalid_argument!("Need k >= 0, got {k}"));
+        }
+        let input = ctx.input(0)?;
+        let Some(last) = input.rank().checked_sub(1) else {
+            return Err(invalid_argument!(
+                "input must be >= 1-D, got shape {}",
+                input.shape()
+            ));
+        };
+        let columns = input.shape()[last];
+        if columns < k {
+            return Err(invalid_argument!(
+                "input must have at least k columns. Had {columns}, needed {k}"
+            ));
+        }
+        if columns > i64::from(i32::MAX) {
+            return Err(invalid_argument!(
+                "{columns} columns are too many for int32 indices"
+            ));
+        }
+        let shape = input.shape().with_dim(last, k)?;
+        let mut values = Tensor::new(input.dtype(), shape.clone())?;
+        let mut indices = Tensor::new(DType::I32, shape)?;
+        if !values.is_empty() {
+            by_real!(input.dtype(), T => select::<T>(ctx, &mut values, &mut indices)?, else => {
+                return Err(internal!("no order for dtype {}", input.dtype()));
+            });
+        }
+        ctx.set(0, values);
+        ctx.set(1, converted(indices, index_type)?);
+        Ok(())
+    })
+}
+
+fn select<T: Real + Element>(
+    ctx: &KernelCtx<'_>,
+    values: &mut Tensor,
+    indices: &mut Tensor,
+) -> Result<()> {
+    let input = ctx.input(0)?;
+    let last = input.rank() - 1;
+    let (columns, k) = (input.shape().dim(last), values.shape().dim(last));
+    movement::top_k(
+        ctx.par(),
+        input.slice::<T>()?,
+        columns,
+        k,
+        values.slice_mut::<T>()?,
+        indices.slice_mut::<i32>()?,
+        |a, b| a > b,
+    );
+    Ok(())
+}
+
+fn converted(indices: Tensor, dtype: DType) -> Result<Tensor> {
+    let shape = indices.shape().clone();
+    let values = indices.slice::<i32>()?.iter();
+    match dtype {
+        DType::I64 => Tensor::from_vec(shape, values.map(|value| i64::from(*value)).collect()),
+        // TensorFlow too lets columns beyond int16 wrap.
+        DType::I16 => Tensor::from_vec(shape, values.map(|value| *value as i16).collect()),
+        _ => Ok(indices),
+    }
+}
