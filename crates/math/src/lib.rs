@@ -11,4 +11,5 @@ pub mod optimizer;
 pub mod par;
 pub mod random;
 pub mod reduce;
+pub mod segment;
 pub mod unary;

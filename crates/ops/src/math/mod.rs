@@ -10,6 +10,7 @@ mod elementwise;
 mod logical;
 mod matmul;
 mod reduce;
+mod segment;
 mod unary;
 
 use crate::Family;
@@ -38,6 +39,10 @@ pub(crate) static FAMILY: Family = Family {
         &reduce::logical::OPS,
         &reduce::numeric::OPS,
         &reduce::scan::OPS,
+        &segment::sorted::OPS,
+        &segment::sparse::OPS,
+        &segment::sparse_grad::OPS,
+        &segment::unsorted::OPS,
         &unary::basic::OPS,
         &unary::exponential::OPS,
         &unary::hyperbolic::OPS,
