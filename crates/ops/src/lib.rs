@@ -9,6 +9,7 @@ mod call;
 mod control_flow;
 mod data_flow;
 mod io;
+mod logging;
 mod math;
 mod nn;
 mod random;
@@ -41,6 +42,7 @@ pub static FAMILIES: &[&Family] = &[
     &control_flow::FAMILY,
     &data_flow::FAMILY,
     &io::FAMILY,
+    &logging::FAMILY,
     &math::FAMILY,
     &nn::FAMILY,
     &random::FAMILY,

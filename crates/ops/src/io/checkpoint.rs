@@ -34,7 +34,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         kernels: &[cpu(&[], build_save)],
         scripts: &[script(
             "names and tensors must match",
-            "p = string[]{unused}\nn = string[2]{a, b}\ns = string[2]{}\nx = float[]{1}\nsave = SaveV2(p, n, s, [x])",
+            "p = string[]{unused}\nn = string[2]{a, b}\ns = string[2]{''}\nx = float[]{1}\nsave = SaveV2(p, n, s, [x])",
             &["run save fails INVALID_ARGUMENT "],
         )],
         ..STATE
@@ -67,7 +67,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         scripts: &[script(
             "missing parts",
             "p = string[1]{no/such/part}\nd = string[]{no/such/whole}\nm = MergeV2Checkpoints(p, d)",
-            &["run m fails INVALID_ARGUMENT "],
+            &["run m fails NOT_FOUND no/such"],
         )],
         ..STATE
     },

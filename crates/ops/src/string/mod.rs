@@ -1,9 +1,45 @@
 //! Text.
 
+mod as_string;
+mod case;
+mod farm_hash;
+mod hash_bucket;
+mod join;
+mod length;
+mod reduce_join;
+mod regex_ops;
+mod split;
+mod substr;
+mod to_number;
+
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "string",
-    ops: &[],
-    tables: &[],
+    ops: &[
+        &as_string::OP,
+        &join::OP,
+        &length::OP,
+        &reduce_join::OP,
+        &substr::OP,
+        &to_number::OP,
+    ],
+    tables: &[&case::OPS, &hash_bucket::OPS, &regex_ops::OPS, &split::OPS],
 };
+
+use tensorfleet_kernel::KernelCtx;
+use tensorfleet_status::Result;
+use tensorfleet_tensor::{Bytes, Element, Tensor};
+
+/// Applies a function to every string of input 0 and sets output 0.
+fn map<T: Element>(ctx: &mut KernelCtx<'_>, apply: impl Fn(&Bytes) -> Result<T>) -> Result<()> {
+    let input = ctx.input(0)?;
+    let values = input
+        .slice::<Bytes>()?
+        .iter()
+        .map(apply)
+        .collect::<Result<Vec<T>>>()?;
+    let out = Tensor::from_vec(input.shape().clone(), values)?;
+    ctx.set(0, out);
+    Ok(())
+}

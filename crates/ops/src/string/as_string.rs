@@ -1,0 +1,252 @@
+//! `AsString`: numbers and bools as text, formatted as C's printf does.
+//!
+//! TensorFlow: AsString(input: T) -> output: string, with precision, scientific, shortest, width, fill.
+
+use tensorfleet_graph::example::{bools, c64s, ex, ex_attrs, ex_err, f32s, i32s, strs};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result, invalid_argument, unimplemented};
+use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Tensor, bf16, f16};
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "AsString",
+    inputs: &["input: T"],
+    outputs: &["output: string"],
+    attrs: &[
+        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, complex64, complex128, bool, variant, string}",
+        "precision: int = -1",
+        "scientific: bool = false",
+        "shortest: bool = false",
+        "width: int = -1",
+        "fill: string = ''",
+    ],
+    infer: infer::same_as_first,
+    gradient: Gradient::Stop("text is not differentiated"),
+    kernels: &[cpu(&[], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "integers",
+            &[i32s(&[2], &[1, -42])],
+            &[strs(&[2], &["1", "-42"])],
+        ),
+        ex(
+            "floats",
+            &[f32s(&[2], &[1.5, -0.1])],
+            &[strs(&[2], &["1.500000", "-0.100000"])],
+        ),
+        ex(
+            "bools",
+            &[bools(&[2], &[true, false])],
+            &[strs(&[2], &["true", "false"])],
+        ),
+        ex(
+            "complex",
+            &[c64s(&[1], &[(1.0, -2.5)])],
+            &[strs(&[1], &["(1.000000,-2.500000)"])],
+        ),
+        ex(
+            "strings",
+            &[strs(&[1], &["as it is"])],
+            &[strs(&[1], &["as it is"])],
+        ),
+        ex_attrs(
+            "precision",
+            &[("precision", "2")],
+            &[f32s(&[1], &[2.71875])],
+            &[strs(&[1], &["2.72"])],
+        ),
+        ex_attrs(
+            "scientific",
+            &[("scientific", "true")],
+            &[f32s(&[2], &[1234.5, 0.0])],
+            &[strs(&[2], &["1.234500e+03", "0.000000e+00"])],
+        ),
+        ex_attrs(
+            "shortest",
+            &[("shortest", "true")],
+            &[f32s(&[4], &[0.5, 1e10, 100000.0, 0.00001])],
+            &[strs(&[4], &["0.5", "1e+10", "100000", "1e-05"])],
+        ),
+        ex_attrs(
+            "width and fill",
+            &[("width", "5"), ("fill", "'0'")],
+            &[i32s(&[2], &[42, -7])],
+            &[strs(&[2], &["00042", "-0007"])],
+        ),
+        ex_err(
+            "two styles",
+            &[("scientific", "true"), ("shortest", "true")],
+            &[f32s(&[1], &[1.0])],
+            Code::InvalidArgument,
+            "both",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+#[derive(Clone, Copy)]
+enum Style {
+    Fixed,
+    Scientific,
+    Shortest,
+}
+
+#[derive(Clone)]
+struct Format {
+    style: Style,
+    precision: Option<usize>,
+    width: usize,
+    fill: u8,
+}
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    let attrs = &node.attrs;
+    let dtype = attrs.dtype("T")?;
+    let (scientific, shortest) = (attrs.bool("scientific")?, attrs.bool("shortest")?);
+    if scientific && shortest {
+        return Err(invalid_argument!(
+            "Cannot select both scientific and shortest notation"
+        ));
+    }
+    if dtype == DType::Variant {
+        return Err(unimplemented!("variants cannot be written as text"));
+    }
+    let fill = attrs.bytes("fill")?;
+    if fill.len() > 1 {
+        return Err(invalid_argument!(
+            "Fill string must be one or fewer characters"
+        ));
+    }
+    let format = Format {
+        style: if scientific {
+            Style::Scientific
+        } else if shortest {
+            Style::Shortest
+        } else {
+            Style::Fixed
+        },
+        precision: usize::try_from(attrs.int("precision")?).ok(),
+        width: usize::try_from(attrs.int("width")?).unwrap_or(0),
+        fill: fill.first().copied().unwrap_or(b' '),
+    };
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let input = ctx.input(0)?;
+        let texts = texts(input, &format)?;
+        let out = Tensor::from_vec(
+            input.shape().clone(),
+            texts.into_iter().map(Bytes::from).collect(),
+        )?;
+        ctx.set(0, out);
+        Ok(())
+    })
+}
+
+fn texts(input: &Tensor, format: &Format) -> Result<Vec<String>> {
+    macro_rules! each {
+        ($type:ty, $text:expr) => {
+            input.slice::<$type>()?.iter().map($text).collect()
+        };
+    }
+    let float = |value: f64| format.pad(format.float(value));
+    let int = |value: String| format.pad(value);
+    Ok(match input.dtype() {
+        DType::F32 => each!(f32, |v| float(f64::from(*v))),
+        DType::F64 => each!(f64, |v| float(*v)),
+        DType::F16 => each!(f16, |v| float(v.to_f64())),
+        DType::BF16 => each!(bf16, |v| float(v.to_f64())),
+        DType::I8 => each!(i8, |v| int(v.to_string())),
+        DType::I16 => each!(i16, |v| int(v.to_string())),
+        DType::I32 => each!(i32, |v| int(v.to_string())),
+        DType::I64 => each!(i64, |v| int(v.to_string())),
+        DType::U8 => each!(u8, |v| int(v.to_string())),
+        DType::U16 => each!(u16, |v| int(v.to_string())),
+        DType::U32 => each!(u32, |v| int(v.to_string())),
+        DType::U64 => each!(u64, |v| int(v.to_string())),
+        DType::Bool => each!(bool, ToString::to_string),
+        DType::C64 => each!(Complex32, |v| format!(
+            "({},{})",
+            float(f64::from(v.re)),
+            float(f64::from(v.im))
+        )),
+        DType::C128 => each!(Complex64, |v| format!("({},{})", float(v.re), float(v.im))),
+        DType::String => each!(Bytes, |v| format
+            .pad(String::from_utf8_lossy(v).into_owned())),
+        other => {
+            return Err(unimplemented!(
+                "tensors of {other} cannot be written as text"
+            ));
+        }
+    })
+}
+
+impl Format {
+    fn float(&self, value: f64) -> String {
+        if value.is_nan() {
+            return "nan".to_owned();
+        }
+        if value.is_infinite() {
+            return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+        }
+        let precision = self.precision.unwrap_or(6);
+        match self.style {
+            Style::Fixed => format!("{value:.precision$}"),
+            Style::Scientific => scientific(value, precision),
+            Style::Shortest => shortest(value, precision.max(1)),
+        }
+    }
+
+    fn pad(&self, text: String) -> String {
+        if text.len() >= self.width {
+            return text;
+        }
+        let missing = self.width - text.len();
+        let filling = String::from(char::from(self.fill)).repeat(missing);
+        // Zeros go between sign and digits, as printf puts them.
+        match text.strip_prefix('-').filter(|_| self.fill == b'0') {
+            Some(digits) => format!("-{filling}{digits}"),
+            None => format!("{filling}{text}"),
+        }
+    }
+}
+
+/// `%e`: the exponent has a sign and two digits at least.
+fn scientific(value: f64, precision: usize) -> String {
+    let text = format!("{value:.precision$e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let (sign, exponent) = match exponent.strip_prefix('-') {
+                Some(rest) => ('-', rest),
+                None => ('+', exponent),
+            };
+            format!("{digits}e{sign}{exponent:0>2}")
+        }
+        None => text,
+    }
+}
+
+/// `%g`: whichever of the two forms is shorter, without trailing zeros.
+fn shortest(value: f64, precision: usize) -> String {
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
+    }
+    let rounded = format!("{value:.*e}", precision - 1);
+    let exponent: i32 = rounded
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse().ok())
+        .unwrap_or(0);
+    let trim = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    if exponent < -4 || exponent >= precision as i32 {
+        let text = scientific(value, precision - 1);
+        let (digits, rest) = text.split_at(text.find('e').unwrap_or(text.len()));
+        return format!("{}{rest}", trim(digits));
+    }
+    let decimals = usize::try_from(precision as i32 - 1 - exponent).unwrap_or(0);
+    trim(&format!("{value:.decimals$}"))
+}

@@ -1,0 +1,83 @@
+//! `StringToNumber`: text to numbers.
+//!
+//! TensorFlow: StringToNumber(string_tensor: string) -> output: out_type. White space around a number is skipped.
+
+use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, strs};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_tensor::{Bytes, DType, Element};
+
+use super::map;
+
+const TYPES: &[DType] = &[
+    DType::F32,
+    DType::F64,
+    DType::I32,
+    DType::I64,
+    DType::U32,
+    DType::U64,
+];
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "StringToNumber",
+    inputs: &["string_tensor: string"],
+    outputs: &["output: out_type"],
+    attrs: &["out_type: {float, double, int32, int64, uint32, uint64} = DT_FLOAT"],
+    infer: infer::same_as_first,
+    gradient: Gradient::Stop("text is not differentiated"),
+    kernels: &[cpu(&[("out_type", TYPES)], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "floats",
+            &[strs(&[4], &["1.5", " -2 ", "1e3", "inf"])],
+            &[f32s(&[4], &[1.5, -2.0, 1000.0, f64::INFINITY])],
+        ),
+        ex_attrs(
+            "integers",
+            &[("out_type", "int32")],
+            &[strs(&[2], &["12", "-7"])],
+            &[i32s(&[2], &[12, -7])],
+        ),
+        ex_err(
+            "no number",
+            &[],
+            &[strs(&[1], &["12x"])],
+            Code::InvalidArgument,
+            "StringToNumberOp could not correctly convert string: 12x",
+        ),
+        ex_err(
+            "too large",
+            &[("out_type", "int32")],
+            &[strs(&[1], &["3000000000"])],
+            Code::InvalidArgument,
+            "3000000000",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    match node.attrs.dtype("out_type")? {
+        DType::F32 => parse::<f32>(),
+        DType::F64 => parse::<f64>(),
+        DType::I32 => parse::<i32>(),
+        DType::I64 => parse::<i64>(),
+        DType::U32 => parse::<u32>(),
+        DType::U64 => parse::<u64>(),
+        other => Err(internal!("numbers of {other} are not read")),
+    }
+}
+
+fn parse<T: Element + std::str::FromStr>() -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        map(ctx, |value: &Bytes| {
+            let text = String::from_utf8_lossy(value);
+            let parsed = text.trim().parse::<T>();
+            parsed.map_err(|_| {
+                invalid_argument!("StringToNumberOp could not correctly convert string: {text}")
+            })
+        })
+    })
+}

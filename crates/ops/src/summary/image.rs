@@ -1,0 +1,165 @@
+//! `ImageSummary`: pictures as PNG.
+//!
+//! TensorFlow: ImageSummary(tag: string, tensor: T[batch, height, width, channels]) -> summary: string, with max_images and
+//! bad_color. uint8 pixels are taken as they are; others are scaled per image, so that the largest value is 255 if none
+//! is negative, and zero is 127 otherwise; pixels that are not finite get the bad colour.
+
+use tensorfleet_graph::example::{ex_err, f32s, strs};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_proto::summary::{Image, Value, value};
+use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Tensor};
+
+use super::encode::{doubles, summary, tag};
+
+const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "ImageSummary",
+    inputs: &["tag: string", "tensor: T"],
+    outputs: &["summary: string"],
+    attrs: &[
+        "max_images: int >= 1 = 3",
+        "T: {uint8, float, half, double} = DT_FLOAT",
+        "bad_color: tensor = uint8[4]{255, 0, 0, 255}",
+    ],
+    infer: infer::scalar,
+    gradient: Gradient::Stop("summaries are not differentiated"),
+    kernels: &[cpu(&[("T", TYPES)], build)],
+    // PNG leaves the compression to the writer: only the pixels are the same.
+    exactness: Exactness::Shape,
+    examples: &[
+        ex_err(
+            "no images",
+            &[],
+            &[strs(&[], &["i"]), f32s(&[2, 2], &[0.0])],
+            Code::InvalidArgument,
+            "4-D",
+        ),
+        ex_err(
+            "five channels",
+            &[],
+            &[strs(&[], &["i"]), f32s(&[1, 1, 1, 5], &[0.0])],
+            Code::InvalidArgument,
+            "last dim 1, 3, or 4",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    let max_images = node.attrs.int("max_images")?.max(1) as usize;
+    let bad_color = node.attrs.tensor("bad_color")?.slice::<u8>()?.to_vec();
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let tag = tag(ctx, 0)?;
+        let images = ctx.input(1)?;
+        let channels = images.shape().dim(3);
+        if images.rank() != 4 || !matches!(channels, 1 | 3 | 4) {
+            return Err(invalid_argument!(
+                "Tensor must be 4-D with last dim 1, 3, or 4, not {}",
+                images.shape()
+            ));
+        }
+        if bad_color.len() < channels {
+            return Err(invalid_argument!(
+                "expected the bad color to have at least {channels} values, got {}",
+                bad_color.len()
+            ));
+        }
+        let count = images.shape().dim(0).min(max_images);
+        let mut values = Vec::with_capacity(count);
+        for index in 0..count {
+            let pixels = pixels(&images.rows(index, 1)?, channels, &bad_color)?;
+            let label = if max_images == 1 {
+                format!("{tag}/image")
+            } else {
+                format!("{tag}/image/{index}")
+            };
+            values.push(entry(label, images, channels, &pixels)?);
+        }
+        let out = summary(values);
+        ctx.set(0, out);
+        Ok(())
+    })
+}
+
+fn entry(label: String, images: &Tensor, channels: usize, pixels: &[u8]) -> Result<Value> {
+    let (height, width) = (images.shape().dim(1), images.shape().dim(2));
+    let side = |length: usize| {
+        i32::try_from(length)
+            .map_err(|_| invalid_argument!("an image side of {length} pixels is too long"))
+    };
+    let image = Image {
+        height: side(height)?,
+        width: side(width)?,
+        colorspace: channels as i32,
+        encoded_image_string: encode_png(width as u32, height as u32, channels, pixels)?.into(),
+    };
+    Ok(Value {
+        tag: label,
+        value: Some(value::Value::Image(image)),
+        ..Value::default()
+    })
+}
+
+fn encode_png(width: u32, height: u32, channels: usize, pixels: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut encoder = png::Encoder::new(&mut out, width, height);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_color(match channels {
+        1 => png::ColorType::Grayscale,
+        3 => png::ColorType::Rgb,
+        _ => png::ColorType::Rgba,
+    });
+    let failed =
+        |error: png::EncodingError| internal!("the image cannot be written as PNG: {error}");
+    let mut writer = encoder.write_header().map_err(failed)?;
+    writer.write_image_data(pixels).map_err(failed)?;
+    writer.finish().map_err(failed)?;
+    Ok(out)
+}
+
+fn pixels(image: &Tensor, channels: usize, bad_color: &[u8]) -> Result<Vec<u8>> {
+    if image.dtype() == DType::U8 {
+        return Ok(image.slice::<u8>()?.to_vec());
+    }
+    let values = doubles(image)?;
+    let is_good = |pixel: &[f64]| pixel.iter().all(|value| value.is_finite());
+    let good = values
+        .chunks_exact(channels)
+        .filter(|pixel| is_good(pixel))
+        .flatten();
+    let (low, high) = good.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(*value), high.max(*value))
+    });
+    let (scale, offset) = if low < 0.0 {
+        let largest = low.abs().max(high.abs());
+        (
+            if largest < f64::from(f32::MIN_POSITIVE) {
+                0.0
+            } else {
+                127.0 / largest
+            },
+            128.0,
+        )
+    } else {
+        (
+            if high < f64::from(f32::MIN_POSITIVE) {
+                0.0
+            } else {
+                255.0 / high
+            },
+            0.0,
+        )
+    };
+    let mut out = Vec::with_capacity(values.len());
+    for pixel in values.chunks_exact(channels) {
+        if is_good(pixel) {
+            out.extend(pixel.iter().map(|value| (value * scale + offset) as u8));
+        } else {
+            out.extend_from_slice(&bad_color[..channels]);
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,263 @@
+//! `SummaryWriter` and what writes through it: event files as resources.
+//!
+//! TensorFlow: SummaryWriter() -> writer: resource; CreateSummaryFileWriter(writer, logdir, max_queue, flush_millis,
+//! filename_suffix); WriteSummary(writer, step, tensor, tag, summary_metadata); WriteScalarSummary(writer, step, tag, value);
+//! WriteHistogramSummary(writer, step, tag, values); WriteRawProtoSummary(writer, step, tensor); FlushSummaryWriter(writer); CloseSummaryWriter(writer).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prost::Message;
+use tensorfleet_checkpoint::events::{EventsOptions, EventsWriter};
+use tensorfleet_graph::example::script;
+use tensorfleet_graph::{Cost, Gradient, OpDef, cpu, infer};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
+use tensorfleet_proto::summary::{Value, value};
+use tensorfleet_proto::{Event, Summary, event};
+use tensorfleet_status::{Result, invalid_argument, not_found};
+use tensorfleet_tensor::{Bytes, HandleData, ResourceHandle, Tensor};
+
+use super::encode::{doubles, tag};
+use super::histogram::histogram;
+use super::tensor_summary::tensor_value;
+
+/// The event file behind a handle, once it was created.
+#[derive(Default)]
+struct Writer(Mutex<Option<EventsWriter>>);
+
+impl Resource for Writer {
+    fn type_name(&self) -> &'static str {
+        "SummaryWriterInterface"
+    }
+}
+
+impl Writer {
+    fn lock(&self) -> MutexGuard<'_, Option<EventsWriter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const WRITE: OpDef = OpDef {
+    stateful: true,
+    gradient: Gradient::Stop("summaries are not differentiated"),
+    cost: Cost::Measured,
+    // Where files may be written, only a test can say: what is shown here is a writer that was never created.
+    scripts: &[script(
+        "not created",
+        "w = SummaryWriter() {shared_name='never'}\nf = FlushSummaryWriter(w)",
+        &["run f fails NOT_FOUND "],
+    )],
+    ..OpDef::BLANK
+};
+
+pub(crate) static OPS: [OpDef; 8] = [
+    OpDef {
+        name: "SummaryWriter",
+        outputs: &["writer: resource"],
+        attrs: &["shared_name: string = ''", "container: string = ''"],
+        infer: infer::scalar,
+        cost: Cost::Cheap,
+        kernels: &[cpu(&[], build_handle)],
+        ..WRITE
+    },
+    OpDef {
+        name: "CreateSummaryFileWriter",
+        inputs: &[
+            "writer: resource",
+            "logdir: string",
+            "max_queue: int32",
+            "flush_millis: int32",
+            "filename_suffix: string",
+        ],
+        kernels: &[cpu(&[], build_create)],
+        ..WRITE
+    },
+    OpDef {
+        name: "WriteSummary",
+        inputs: &[
+            "writer: resource",
+            "step: int64",
+            "tensor: T",
+            "tag: string",
+            "summary_metadata: string",
+        ],
+        attrs: &["T: type"],
+        kernels: &[cpu(&[], |_| {
+            write(|ctx| {
+                Ok(vec![tensor_value(
+                    tag(ctx, 3)?,
+                    ctx.input(2)?,
+                    &ctx.scalar::<Bytes>(4)?,
+                )?])
+            })
+        })],
+        ..WRITE
+    },
+    OpDef {
+        name: "WriteScalarSummary",
+        inputs: &["writer: resource", "step: int64", "tag: string", "value: T"],
+        attrs: &[
+            "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+        ],
+        kernels: &[cpu(&[], |_| write(scalar_value))],
+        ..WRITE
+    },
+    OpDef {
+        name: "WriteHistogramSummary",
+        inputs: &[
+            "writer: resource",
+            "step: int64",
+            "tag: string",
+            "values: T",
+        ],
+        attrs: &[
+            "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, bool} = DT_FLOAT",
+        ],
+        kernels: &[cpu(&[], |_| write(histogram_value))],
+        ..WRITE
+    },
+    OpDef {
+        name: "WriteRawProtoSummary",
+        inputs: &["writer: resource", "step: int64", "tensor: string"],
+        kernels: &[cpu(&[], |_| write(raw_values))],
+        ..WRITE
+    },
+    OpDef {
+        name: "FlushSummaryWriter",
+        inputs: &["writer: resource"],
+        kernels: &[cpu(&[], build_flush)],
+        ..WRITE
+    },
+    OpDef {
+        name: "CloseSummaryWriter",
+        inputs: &["writer: resource"],
+        kernels: &[cpu(&[], build_close)],
+        ..WRITE
+    },
+];
+
+fn build_handle(node: &NodeInfo) -> Result<AnyKernel> {
+    let shared = node.attrs.str("shared_name")?;
+    let name = if shared.is_empty() {
+        node.name.clone()
+    } else {
+        shared.to_owned()
+    };
+    let container = node.attrs.str("container")?.to_owned();
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let env = ctx.env();
+        let container = if container.is_empty() {
+            env.device.default_container.clone()
+        } else {
+            container.clone()
+        };
+        let writer: Arc<Writer> = env
+            .resources
+            .lookup_or_create(&container, &name, || Ok(Writer::default()))?;
+        let handle = ResourceHandle::new(HandleData {
+            device: env.device.name.clone(),
+            container,
+            name: name.clone(),
+            type_name: writer.type_name().to_owned(),
+            object: Some(writer),
+            ..HandleData::default()
+        });
+        ctx.set(0, Tensor::scalar(handle));
+        Ok(())
+    })
+}
+
+fn build_create(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let writer = ctx.resource::<Writer>(0)?;
+        let mut writer = writer.lock();
+        if writer.is_some() {
+            // Whoever comes second shares the first one's file, as in TensorFlow.
+            return Ok(());
+        }
+        let logdir = tag(ctx, 1)?;
+        let options = EventsOptions {
+            max_queue: usize::try_from(ctx.int(2)?).unwrap_or(0),
+            flush_after: Duration::from_millis(u64::try_from(ctx.int(3)?).unwrap_or(0)),
+            suffix: tag(ctx, 4)?,
+            ..EventsOptions::default()
+        };
+        *writer = Some(EventsWriter::create(&logdir, &options)?);
+        Ok(())
+    })
+}
+
+/// Runs an action on the writer behind input 0.
+fn with_writer(
+    ctx: &KernelCtx<'_>,
+    act: impl FnOnce(&mut EventsWriter) -> Result<()>,
+) -> Result<()> {
+    let writer = ctx.resource::<Writer>(0)?;
+    match &mut *writer.lock() {
+        Some(writer) => act(writer),
+        None => Err(not_found!(
+            "Resource {}/{}/SummaryWriterInterface does not exist.",
+            ctx.handle(0)?.container,
+            ctx.handle(0)?.name
+        )),
+    }
+}
+
+/// A kernel that writes one event with the values that `make` makes of the inputs.
+fn write(make: fn(&KernelCtx<'_>) -> Result<Vec<Value>>) -> Result<AnyKernel> {
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let event = Event {
+            wall_time: ctx.env().clock.wall().as_secs_f64(),
+            step: ctx.int(1)?,
+            what: Some(event::What::Summary(Summary { value: make(ctx)? })),
+            ..Event::default()
+        };
+        with_writer(ctx, |writer| writer.write(&event))
+    })
+}
+
+fn scalar_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
+    let number = match doubles(ctx.input(3)?)?.as_slice() {
+        [number] => *number,
+        other => {
+            return Err(invalid_argument!(
+                "value must be a scalar, got {} elements",
+                other.len()
+            ));
+        }
+    };
+    Ok(vec![Value {
+        tag: tag(ctx, 2)?,
+        value: Some(value::Value::SimpleValue(number as f32)),
+        ..Value::default()
+    }])
+}
+
+fn histogram_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
+    let tag = tag(ctx, 2)?;
+    let histogram = histogram(&doubles(ctx.input(3)?)?, &tag)?;
+    Ok(vec![Value {
+        tag,
+        value: Some(value::Value::Histo(histogram)),
+        ..Value::default()
+    }])
+}
+
+fn raw_values(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
+    let bytes = ctx.scalar::<Bytes>(2)?;
+    let summary = Summary::decode(bytes)
+        .map_err(|error| invalid_argument!("the summary cannot be parsed: {error}"))?;
+    Ok(summary.value)
+}
+
+fn build_flush(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| with_writer(ctx, EventsWriter::flush))
+}
+
+fn build_close(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        with_writer(ctx, EventsWriter::flush)?;
+        let handle = ctx.handle(0)?;
+        ctx.env().resources.remove(&handle.container, &handle.name)
+    })
+}
