@@ -1,7 +1,7 @@
 //! Adam and its relatives.
 
 use super::apply::Rule;
-use super::weight::Wide;
+use super::weight::{RealWide, Wide};
 
 /// Adam. Slots: `m`, `v`. Make it with [`Adam::new`].
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ pub struct AdamWithAmsgrad<W> {
     adam: Adam<W>,
 }
 
-impl<W: Wide> AdamWithAmsgrad<W> {
+impl<W: RealWide> AdamWithAmsgrad<W> {
     /// Works out what all elements share.
     pub fn new(inputs: AdamInputs<W>) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl<W: Wide> AdamWithAmsgrad<W> {
     }
 }
 
-impl<W: Wide> Rule<W, 3> for AdamWithAmsgrad<W> {
+impl<W: RealWide> Rule<W, 3> for AdamWithAmsgrad<W> {
     #[inline(always)]
     fn step(self, var: W, [m, v, vhat]: [W; 3], grad: W) -> (W, [W; 3]) {
         let adam = self.adam;
@@ -100,7 +100,7 @@ pub struct AdaMax<W> {
     pub epsilon: W,
 }
 
-impl<W: Wide> Rule<W, 2> for AdaMax<W> {
+impl<W: RealWide> Rule<W, 2> for AdaMax<W> {
     #[inline(always)]
     fn step(self, var: W, [m, v]: [W; 2], grad: W) -> (W, [W; 2]) {
         let one = W::of(1.0);

@@ -1,7 +1,7 @@
 //! Follow the regularised leader.
 
 use super::apply::Rule;
-use super::weight::Wide;
+use super::weight::RealWide;
 
 /// FTRL-proximal; `ApplyFtrl` is `ApplyFtrlV2` without shrinkage. Slots: `accum`, `linear`.
 ///
@@ -18,7 +18,7 @@ pub struct Ftrl<W> {
     pub multiply_linear_by_lr: bool,
 }
 
-impl<W: Wide> Ftrl<W> {
+impl<W: RealWide> Ftrl<W> {
     /// The accumulator to the power that the learning rate falls with; mostly a square root.
     #[inline(always)]
     fn power(self, accum: W) -> W {
@@ -30,7 +30,7 @@ impl<W: Wide> Ftrl<W> {
     }
 }
 
-impl<W: Wide> Rule<W, 2> for Ftrl<W> {
+impl<W: RealWide> Rule<W, 2> for Ftrl<W> {
     #[inline(always)]
     fn step(self, var: W, [accum, linear]: [W; 2], grad: W) -> (W, [W; 2]) {
         let two = W::of(2.0);

@@ -3,6 +3,7 @@
 //! A [`Rule`] says how one weight and its slots change by one element of a gradient; its fields are the op's scalar inputs in the
 //! type that is computed in ([`Weight::Wide`]: `f32` for halves). [`apply`] runs it over whole weights, [`apply_sparse`] over
 //! the rows that indices name, a row named twice being updated twice in order. Slots are passed in the order of the op's inputs.
+//! Rules that need an order are for real numbers only.
 //!
 //! ```
 //! use tensorfleet_math::optimizer::{Adagrad, apply, apply_sparse};
@@ -33,4 +34,4 @@ pub use rules::{
     Adadelta, Adagrad, AdagradDa, AdagradV2, AddSign, CenteredRmsProp, GradientDescent,
     KerasMomentum, Momentum, PowerSign, ProximalAdagrad, ProximalGradientDescent, RmsProp,
 };
-pub use weight::{Weight, Wide};
+pub use weight::{RealWide, Weight, Wide};

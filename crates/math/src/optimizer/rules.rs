@@ -1,7 +1,7 @@
 //! The rules, named as TensorFlow's `Apply…` ops; fields are the ops' scalar inputs, slots are in the order of the ops' inputs.
 
 use super::apply::Rule;
-use super::weight::Wide;
+use super::weight::{RealWide, Wide};
 
 /// `var -= lr·grad`. No slots.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct ProximalGradientDescent<W> {
     pub l2: W,
 }
 
-impl<W: Wide> Rule<W, 0> for ProximalGradientDescent<W> {
+impl<W: RealWide> Rule<W, 0> for ProximalGradientDescent<W> {
     #[inline(always)]
     fn step(self, var: W, _: [W; 0], grad: W) -> (W, [W; 0]) {
         (
@@ -38,7 +38,7 @@ impl<W: Wide> Rule<W, 0> for ProximalGradientDescent<W> {
 
 /// Shrinks towards zero by l1, scales down by l2.
 #[inline(always)]
-fn proximal<W: Wide>(var: W, lr: W, l1: W, l2: W) -> W {
+fn proximal<W: RealWide>(var: W, lr: W, l1: W, l2: W) -> W {
     let shrunk = if l1 > W::default() {
         var.sign() * (var.abs() - lr * l1).max(W::default())
     } else {
@@ -139,7 +139,7 @@ pub struct ProximalAdagrad<W> {
     pub l2: W,
 }
 
-impl<W: Wide> Rule<W, 1> for ProximalAdagrad<W> {
+impl<W: RealWide> Rule<W, 1> for ProximalAdagrad<W> {
     #[inline(always)]
     fn step(self, var: W, [accum]: [W; 1], grad: W) -> (W, [W; 1]) {
         let accum = accum + grad * grad;
@@ -158,7 +158,7 @@ pub struct AdagradDa<W> {
     pub global_step: W,
 }
 
-impl<W: Wide> Rule<W, 2> for AdagradDa<W> {
+impl<W: RealWide> Rule<W, 2> for AdagradDa<W> {
     #[inline(always)]
     fn step(self, _: W, [sum, squares]: [W; 2], grad: W) -> (W, [W; 2]) {
         let sum = sum + grad;
@@ -244,7 +244,7 @@ pub struct AddSign<W> {
     pub beta: W,
 }
 
-impl<W: Wide> Rule<W, 1> for AddSign<W> {
+impl<W: RealWide> Rule<W, 1> for AddSign<W> {
     #[inline(always)]
     fn step(self, var: W, [m]: [W; 1], grad: W) -> (W, [W; 1]) {
         let m = m * self.beta + grad * (W::of(1.0) - self.beta);
@@ -264,7 +264,7 @@ pub struct PowerSign<W> {
     pub beta: W,
 }
 
-impl<W: Wide> Rule<W, 1> for PowerSign<W> {
+impl<W: RealWide> Rule<W, 1> for PowerSign<W> {
     #[inline(always)]
     fn step(self, var: W, [m]: [W; 1], grad: W) -> (W, [W; 1]) {
         let m = m * self.beta + grad * (W::of(1.0) - self.beta);

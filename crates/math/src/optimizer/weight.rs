@@ -3,14 +3,14 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use half::{bf16, f16};
+use num_complex::Complex;
 
 use crate::num::{from_f32_slice, to_f32_slice};
 
-/// A type to compute in: `f32` or `f64`.
+/// A type to compute in: `f32`, `f64` or complex numbers of them.
 pub trait Wide:
     Copy
     + Default
-    + PartialOrd
     + Send
     + Sync
     + Add<Output = Self>
@@ -24,6 +24,16 @@ pub trait Wide:
     fn of(x: f64) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
+
+    /// One over the square root.
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        Self::of(1.0) / self.sqrt()
+    }
+}
+
+/// A type to compute in that has an order: `f32` or `f64`.
+pub trait RealWide: Wide + PartialOrd {
     /// Absolute value.
     fn abs(self) -> Self;
     /// The larger one; the other of a NaN.
@@ -32,12 +42,6 @@ pub trait Wide:
     fn exp(self) -> Self;
     /// Power.
     fn pow(self, exponent: Self) -> Self;
-
-    /// One over the square root.
-    #[inline(always)]
-    fn rsqrt(self) -> Self {
-        Self::of(1.0) / self.sqrt()
-    }
 
     /// -1, 0 or 1.
     #[inline(always)]
@@ -64,6 +68,9 @@ macro_rules! wide {
             fn sqrt(self) -> Self {
                 $ty::sqrt(self)
             }
+        }
+
+        impl RealWide for $ty {
             #[inline(always)]
             fn abs(self) -> Self {
                 $ty::abs(self)
@@ -86,7 +93,24 @@ macro_rules! wide {
 
 wide!(f32, f64);
 
-/// A type to store weights in: `f16`, `bf16`, `f32` or `f64`. Halves are widened, updated and rounded once.
+macro_rules! complex {
+    ($($ty:ty),*) => {
+        $(impl Wide for Complex<$ty> {
+            #[inline(always)]
+            fn of(x: f64) -> Self {
+                Complex::new(x as $ty, 0.0)
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                Complex::sqrt(self)
+            }
+        })*
+    };
+}
+
+complex!(f32, f64);
+
+/// A type to store weights in: `f16`, `bf16`, `f32`, `f64` or complex numbers. Halves are widened, updated and rounded once.
 pub trait Weight: Copy + Send + Sync + 'static {
     /// The type to compute in.
     type Wide: Wide;
@@ -116,7 +140,7 @@ macro_rules! same {
     };
 }
 
-same!(f32, f64);
+same!(f32, f64, Complex<f32>, Complex<f64>);
 
 macro_rules! halves {
     ($($ty:ty),*) => {

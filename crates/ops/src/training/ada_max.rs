@@ -7,13 +7,14 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{AdaMax, Wide};
+use tensorfleet_math::optimizer::{AdaMax, RealWide};
 use tensorfleet_status::Result;
 
 use super::apply::{Optimizer, kernel};
 use super::signature::{
-    BY_HANDLE, BY_REFERENCE, NO_BFLOAT, dense_attrs, handles, refs, with_handles, with_refs,
+    BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, with_handles, with_refs,
 };
+use crate::types::FLOATS;
 
 const DENSE: &[&str] = refs!["var", "m", "v"; "beta1_power: T", "lr: T", "beta1: T", "beta2: T", "epsilon: T", "grad: T"];
 
@@ -22,7 +23,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ApplyAdaMax",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", NO_BFLOAT)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_refs!("float" "[3]", v = "1, 2, -3", m = "0, 0.5, -0.5", s = "0.25, 1, 0.5";
@@ -46,7 +47,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ResourceApplyAdaMax",
         inputs: handles!["var", "m", "v"; "beta1_power: T", "lr: T", "beta1: T", "beta2: T", "epsilon: T", "grad: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", NO_BFLOAT)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", m = "0, 0.5, -0.5", s = "0.25, 1, 0.5";
@@ -70,10 +71,10 @@ pub(crate) static OPS: [OpDef; 2] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<2, 5> for Form {
-    type Rule<W: Wide> = AdaMax<W>;
+impl<W: RealWide> Optimizer<W, 2, 5> for Form {
+    type Rule = AdaMax<W>;
 
-    fn rule<W: Wide>(self, [beta1_power, lr, beta1, beta2, epsilon]: [W; 5]) -> AdaMax<W> {
+    fn rule(self, [beta1_power, lr, beta1, beta2, epsilon]: [W; 5]) -> AdaMax<W> {
         AdaMax {
             beta1_power,
             lr,

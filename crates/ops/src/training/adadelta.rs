@@ -11,11 +11,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{Adadelta, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
     BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::{FLOATS, INDEX};
+use crate::types::{FLOATS_AND_COMPLEX, INDEX};
 
 const DENSE: &[&str] =
     refs!["var", "accum", "accum_update"; "lr: T", "rho: T", "epsilon: T", "grad: T"];
@@ -26,29 +26,44 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyAdadelta",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
-        scripts: &[script(
-            "two steps",
-            with_refs!("float" "[3]", v = "1, 2, -3", a = "0.5, 1, 2", u = "0.25, 0.5, 1";
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
+        scripts: &[
+            script(
+                "two steps",
+                with_refs!("float" "[3]", v = "1, 2, -3", a = "0.5, 1, 2", u = "0.25, 0.5, 1";
                 "lr = float[]{0.5}
                  rho = float[]{0.75}
                  epsilon = float[]{0.125}
                  grad = float[3]{0.5, -1, 2}
                  apply = ApplyAdadelta(v, a, u, lr, rho, epsilon, grad)"),
-            &[
-                "run set_v, set_a, set_u",
-                "fetch apply => float[3]{0.79587585, 2.372678, -3.6546535}",
-                "fetch apply => float[3]{0.588682, 2.749474, -4.313838}",
-                "fetch a, u => float[3]{0.390625, 1, 2.875}; float[3]{0.21480429, 0.527392, 1.3184524}",
-            ],
-        )],
+                &[
+                    "run set_v, set_a, set_u",
+                    "fetch apply => float[3]{0.79587585, 2.372678, -3.6546535}",
+                    "fetch apply => float[3]{0.588682, 2.749474, -4.313838}",
+                    "fetch a, u => float[3]{0.390625, 1, 2.875}; float[3]{0.21480429, 0.527392, 1.3184524}",
+                ],
+            ),
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)", a = "(0.5,0.25), (1,0)", u = "(0.25,0), (0.5,-0.5)";
+                "lr = complex64[]{0.5}
+                 rho = complex64[]{0.75}
+                 epsilon = complex64[]{0.125}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 apply = ApplyAdadelta(v, a, u, lr, rho, epsilon, grad)"),
+                &[
+                    "run set_v, set_a, set_u",
+                    "fetch apply => complex64[2]{(0.6766859,1.5130165), (1.5684108,-0.93543667)}",
+                ],
+            ),
+        ],
         ..BY_REFERENCE
     },
     OpDef {
         name: "ResourceApplyAdadelta",
         inputs: handles!["var", "accum", "accum_update"; "lr: T", "rho: T", "epsilon: T", "grad: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", a = "0.5, 1, 2", u = "0.25, 0.5, 1";
@@ -69,9 +84,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyAdadelta",
         inputs: SPARSE,
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_refs!("float" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", a = "0.5, 1, 2, 0.25, 4, 1", u = "0.25, 0.5, 1, 2, 0, 1";
@@ -94,9 +110,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyAdadelta",
         inputs: handles!["var", "accum", "accum_update"; "lr: T", "rho: T", "epsilon: T", "grad: T", "indices: Tindices"],
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("half" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", a = "0.5, 1, 2, 0.25, 4, 1", u = "0.25, 0.5, 1, 2, 0, 1";
@@ -119,14 +136,14 @@ pub(crate) static OPS: [OpDef; 4] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<2, 3> for Form {
-    type Rule<W: Wide> = Adadelta<W>;
+impl<W: Wide> Optimizer<W, 2, 3> for Form {
+    type Rule = Adadelta<W>;
 
-    fn rule<W: Wide>(self, [lr, rho, epsilon]: [W; 3]) -> Adadelta<W> {
+    fn rule(self, [lr, rho, epsilon]: [W; 3]) -> Adadelta<W> {
         Adadelta { lr, rho, epsilon }
     }
 }
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
-    kernel(node, inputs, Form)
+    complex_kernel(node, inputs, Form)
 }

@@ -10,11 +10,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{Adagrad, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
     BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::{FLOATS, INDEX};
+use crate::types::{FLOATS_AND_COMPLEX, INDEX};
 
 const DENSE: &[&str] = refs!["var", "accum"; "lr: T", "grad: T"];
 const SPARSE: &[&str] = refs!["var", "accum"; "lr: T", "grad: T", "indices: Tindices"];
@@ -24,7 +24,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyAdagrad",
         inputs: DENSE,
         attrs: dense_attrs!["update_slots: bool = true"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[
             script(
                 "two steps",
@@ -53,6 +53,17 @@ pub(crate) static OPS: [OpDef; 4] = [
                 ],
             ),
             BAD_DENSE,
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)", a = "(0.5,0.25), (1,0)";
+                "lr = complex64[]{0.5}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 apply = ApplyAdagrad(v, a, lr, grad)"),
+                &[
+                    "run set_v, set_a",
+                    "fetch apply => complex64[2]{(0.37940162,1.1007092), (1.6382183,-1.0431468)}",
+                ],
+            ),
         ],
         ..BY_REFERENCE
     },
@@ -60,7 +71,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceApplyAdagrad",
         inputs: handles!["var", "accum"; "lr: T", "grad: T"],
         attrs: dense_attrs!["update_slots: bool = true"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[
             script(
                 "two steps",
@@ -82,9 +93,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyAdagrad",
         inputs: SPARSE,
         attrs: sparse_attrs!["update_slots: bool = true"],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[
             script(
                 "two steps, one row twice",
@@ -123,9 +135,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyAdagrad",
         inputs: handles!["var", "accum"; "lr: T", "grad: T", "indices: Tindices"],
         attrs: sparse_attrs!["update_slots: bool = true"],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("half" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", a = "0.5, 1, 2, 0.25, 4, 1";
@@ -228,10 +241,10 @@ struct Form {
     update_slots: bool,
 }
 
-impl Optimizer<1, 1> for Form {
-    type Rule<W: Wide> = Adagrad<W>;
+impl<W: Wide> Optimizer<W, 1, 1> for Form {
+    type Rule = Adagrad<W>;
 
-    fn rule<W: Wide>(self, [lr]: [W; 1]) -> Adagrad<W> {
+    fn rule(self, [lr]: [W; 1]) -> Adagrad<W> {
         Adagrad {
             lr,
             update_slots: self.update_slots,
@@ -241,5 +254,5 @@ impl Optimizer<1, 1> for Form {
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
     let update_slots = node.attrs.bool("update_slots")?;
-    kernel(node, inputs, Form { update_slots })
+    complex_kernel(node, inputs, Form { update_slots })
 }

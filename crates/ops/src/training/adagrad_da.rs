@@ -7,15 +7,14 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{AdagradDa, Wide};
+use tensorfleet_math::optimizer::{AdagradDa, RealWide};
 use tensorfleet_status::Result;
 
 use super::apply::{Optimizer, kernel};
 use super::signature::{
-    BY_HANDLE, BY_REFERENCE, WIDE, dense_attrs, handles, refs, sparse_attrs, with_handles,
-    with_refs,
+    BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::INDEX;
+use crate::types::{INDEX, SINGLE_AND_DOUBLE};
 
 const DENSE: &[&str] = refs!["var", "gradient_accumulator", "gradient_squared_accumulator"; "grad: T", "lr: T", "l1: T", "l2: T", "global_step: int64"];
 const SPARSE: &[&str] = refs!["var", "gradient_accumulator", "gradient_squared_accumulator"; "grad: T", "indices: Tindices", "lr: T", "l1: T", "l2: T", "global_step: int64"];
@@ -25,7 +24,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyAdagradDA",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", WIDE)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_refs!("float" "[3]", v = "1, 2, -3", sum = "0, 1, -1", squares = "0.5, 1, 2";
@@ -48,7 +47,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceApplyAdagradDA",
         inputs: handles!["var", "gradient_accumulator", "gradient_squared_accumulator"; "grad: T", "lr: T", "l1: T", "l2: T", "global_step: int64"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", WIDE)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", sum = "0, 1, -1", squares = "0.5, 1, 2";
@@ -70,9 +69,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyAdagradDA",
         inputs: SPARSE,
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", WIDE), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", SINGLE_AND_DOUBLE), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_refs!("float" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", sum = "0, 1, -1, 2, 0.5, 0", squares = "0.5, 1, 2, 4, 1, 0.25";
@@ -96,9 +96,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyAdagradDA",
         inputs: handles!["var", "gradient_accumulator", "gradient_squared_accumulator"; "grad: T", "indices: Tindices", "lr: T", "l1: T", "l2: T", "global_step: int64"],
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", WIDE), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", SINGLE_AND_DOUBLE), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("double" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", sum = "0, 1, -1, 2, 0.5, 0", squares = "0.5, 1, 2, 4, 1, 0.25";
@@ -122,10 +123,10 @@ pub(crate) static OPS: [OpDef; 4] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<2, 4> for Form {
-    type Rule<W: Wide> = AdagradDa<W>;
+impl<W: RealWide> Optimizer<W, 2, 4> for Form {
+    type Rule = AdagradDa<W>;
 
-    fn rule<W: Wide>(self, [lr, l1, l2, global_step]: [W; 4]) -> AdagradDa<W> {
+    fn rule(self, [lr, l1, l2, global_step]: [W; 4]) -> AdagradDa<W> {
         AdagradDa {
             lr,
             l1,

@@ -11,11 +11,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{Adam, AdamInputs, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
     BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, with_handles, with_refs,
 };
-use crate::types::FLOATS;
+use crate::types::FLOATS_AND_COMPLEX;
 
 const DENSE: &[&str] = refs!["var", "m", "v"; "beta1_power: T", "beta2_power: T", "lr: T", "beta1: T", "beta2: T", "epsilon: T", "grad: T"];
 
@@ -24,7 +24,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ApplyAdam",
         inputs: DENSE,
         attrs: dense_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[
             script(
                 "two steps",
@@ -62,6 +62,22 @@ pub(crate) static OPS: [OpDef; 2] = [
                     "fetch m, s => float[3]{0.21875, -0.15625, 0.59375}; float[3]{0.25, 1, 1.3203125}",
                 ],
             ),
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)", m = "(0,0.5), (0.25,0)", s = "(1,0), (0.5,0.5)";
+                "beta1_power = complex64[]{0.75}
+                 beta2_power = complex64[]{0.875}
+                 lr = complex64[]{0.5}
+                 beta1 = complex64[]{0.75}
+                 beta2 = complex64[]{0.875}
+                 epsilon = complex64[]{0.125}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 apply = ApplyAdam(v, m, s, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)"),
+                &[
+                    "run set_v, set_m, set_s",
+                    "fetch apply => complex64[2]{(0.9191127,0.9069973), (1.6868286,-0.9432623)}",
+                ],
+            ),
         ],
         ..BY_REFERENCE
     },
@@ -69,7 +85,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ResourceApplyAdam",
         inputs: handles!["var", "m", "v"; "beta1_power: T", "beta2_power: T", "lr: T", "beta1: T", "beta2: T", "epsilon: T", "grad: T"],
         attrs: dense_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", m = "0, 0.5, -0.5", s = "0.25, 1, 0.5";
@@ -96,13 +112,10 @@ struct Form {
     use_nesterov: bool,
 }
 
-impl Optimizer<2, 6> for Form {
-    type Rule<W: Wide> = Adam<W>;
+impl<W: Wide> Optimizer<W, 2, 6> for Form {
+    type Rule = Adam<W>;
 
-    fn rule<W: Wide>(
-        self,
-        [beta1_power, beta2_power, lr, beta1, beta2, epsilon]: [W; 6],
-    ) -> Adam<W> {
+    fn rule(self, [beta1_power, beta2_power, lr, beta1, beta2, epsilon]: [W; 6]) -> Adam<W> {
         Adam::new(
             AdamInputs {
                 beta1_power,
@@ -119,5 +132,5 @@ impl Optimizer<2, 6> for Form {
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
     let use_nesterov = node.attrs.bool("use_nesterov")?;
-    kernel(node, inputs, Form { use_nesterov })
+    complex_kernel(node, inputs, Form { use_nesterov })
 }

@@ -7,7 +7,7 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{AdamInputs, AdamWithAmsgrad, Wide};
+use tensorfleet_math::optimizer::{AdamInputs, AdamWithAmsgrad, RealWide};
 use tensorfleet_status::Result;
 
 use super::apply::{Optimizer, kernel};
@@ -44,10 +44,10 @@ pub(crate) static OPS: [OpDef; 1] = [OpDef {
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<3, 6> for Form {
-    type Rule<W: Wide> = AdamWithAmsgrad<W>;
+impl<W: RealWide> Optimizer<W, 3, 6> for Form {
+    type Rule = AdamWithAmsgrad<W>;
 
-    fn rule<W: Wide>(
+    fn rule(
         self,
         [beta1_power, beta2_power, lr, beta1, beta2, epsilon]: [W; 6],
     ) -> AdamWithAmsgrad<W> {

@@ -13,20 +13,20 @@ use tensorfleet_math::movement::BadIndex;
 use tensorfleet_math::optimizer::{self, Rule, Weight, Wide};
 use tensorfleet_math::par::Par;
 use tensorfleet_status::{Code, Result, Status, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, Tensor, bf16, f16};
+use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Tensor, bf16, f16};
 
-use crate::by_float;
 use crate::state::target::{Target, settle};
+use crate::{by_complex, by_float};
 
 /// An optimizer with its attributes: makes the rule of one run from the op's scalar inputs, in their order.
-pub(super) trait Optimizer<const SLOTS: usize, const SCALARS: usize>:
+pub(super) trait Optimizer<W: Wide, const SLOTS: usize, const SCALARS: usize>:
     Copy + Send + Sync + 'static
 {
     /// What is done to each weight.
-    type Rule<W: Wide>: Rule<W, SLOTS>;
+    type Rule: Rule<W, SLOTS>;
 
     /// The rule for these scalars.
-    fn rule<W: Wide>(self, scalars: [W; SCALARS]) -> Self::Rule<W>;
+    fn rule(self, scalars: [W; SCALARS]) -> Self::Rule;
 
     /// Refuses scalars.
     fn check(self, _scalars: [f64; SCALARS]) -> Result<()> {
@@ -71,32 +71,65 @@ impl Layout {
     }
 }
 
-/// The kernel of an op with these inputs.
+/// The kernel of an op with these inputs, for real numbers.
 pub(super) fn kernel<O, const SLOTS: usize, const SCALARS: usize>(
     node: &NodeInfo,
     inputs: &'static [&'static str],
     optimizer: O,
 ) -> Result<AnyKernel>
 where
-    O: Optimizer<SLOTS, SCALARS>,
+    O: Optimizer<f32, SLOTS, SCALARS> + Optimizer<f64, SLOTS, SCALARS>,
 {
+    build(
+        node,
+        inputs,
+        move |dtype, scalars: [Complex64; SCALARS], run| {
+            Optimizer::<f64, SLOTS, SCALARS>::check(optimizer, scalars.map(|scalar| scalar.re))?;
+            by_float!(dtype, T => step::<T, O, SLOTS, SCALARS>(optimizer, scalars, run),
+            else => Err(internal!("no optimizer for {dtype}")))
+        },
+    )
+}
+
+/// The kernel of an op with these inputs, for real and complex numbers.
+pub(super) fn complex_kernel<O, const SLOTS: usize, const SCALARS: usize>(
+    node: &NodeInfo,
+    inputs: &'static [&'static str],
+    optimizer: O,
+) -> Result<AnyKernel>
+where
+    O: Optimizer<f32, SLOTS, SCALARS>
+        + Optimizer<f64, SLOTS, SCALARS>
+        + Optimizer<Complex32, SLOTS, SCALARS>
+        + Optimizer<Complex64, SLOTS, SCALARS>,
+{
+    build(
+        node,
+        inputs,
+        move |dtype, scalars: [Complex64; SCALARS], run| {
+            by_float!(dtype, T => step::<T, O, SLOTS, SCALARS>(optimizer, scalars, run),
+            else => by_complex!(dtype, T => step::<T, O, SLOTS, SCALARS>(optimizer, scalars, run),
+                else => Err(internal!("no optimizer for {dtype}"))))
+        },
+    )
+}
+
+fn build<const SCALARS: usize>(
+    node: &NodeInfo,
+    inputs: &'static [&'static str],
+    step: impl Fn(DType, [Complex64; SCALARS], Run<'_, '_>) -> Result<()> + Send + Sync + 'static,
+) -> Result<AnyKernel> {
     let layout = Layout::of(inputs);
     let dtype = node.attrs.dtype("T")?;
-    if layout.vars != SLOTS + 1 || layout.scalars.len() != SCALARS {
+    if layout.scalars.len() != SCALARS {
         return Err(internal!("{} does not take inputs {inputs:?}", node.op));
     }
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let mut scalars = [0.0; SCALARS];
+        let mut scalars = [Complex64::default(); SCALARS];
         for (value, index) in scalars.iter_mut().zip(&layout.scalars) {
             *value = scalar(ctx, *index, layout.name(*index))?;
         }
-        optimizer.check(scalars)?;
-        let var = update(ctx, &layout, dtype, &mut |run| {
-            by_float!(dtype, T => {
-                let rule = optimizer.rule(scalars.map(<T as Weight>::Wide::of));
-                step::<T, O::Rule<<T as Weight>::Wide>, SLOTS>(rule, run)
-            }, else => Err(internal!("no optimizer for {dtype}")))
-        })?;
+        let var = update(ctx, &layout, dtype, &mut |run| step(dtype, scalars, run))?;
         var.forward(ctx);
         Ok(())
     })
@@ -112,15 +145,23 @@ struct Run<'a, 'b> {
     rows: Option<(&'a [i64], usize)>,
 }
 
-fn step<T, R, const SLOTS: usize>(rule: R, run: Run<'_, '_>) -> Result<()>
+fn step<T, O, const SLOTS: usize, const SCALARS: usize>(
+    optimizer: O,
+    scalars: [Complex64; SCALARS],
+    run: Run<'_, '_>,
+) -> Result<()>
 where
-    T: Weight + Element,
-    R: Rule<T::Wide, SLOTS>,
+    T: Weight<Wide: Scalar> + Element,
+    O: Optimizer<T::Wide, SLOTS, SCALARS>,
 {
+    let rule = optimizer.rule(scalars.map(T::Wide::from_complex));
     let Some((var, others)) = run.tensors.split_first_mut() else {
         return Err(internal!("no variable to update"));
     };
     let var = var.slice_mut::<T>()?;
+    if others.len() != SLOTS {
+        return Err(internal!("{} slots where {SLOTS} are needed", others.len()));
+    }
     let mut slots: [&mut [T]; SLOTS] = std::array::from_fn(|_| Default::default());
     for (slot, tensor) in slots.iter_mut().zip(others) {
         *slot = tensor.slice_mut()?;
@@ -134,6 +175,28 @@ where
         }
     }
     Ok(())
+}
+
+/// What a scalar input becomes.
+trait Scalar: Wide {
+    fn from_complex(value: Complex64) -> Self;
+}
+
+macro_rules! scalars {
+    ($($type:ty: |$value:ident| $convert:expr;)*) => {
+        $(impl Scalar for $type {
+            fn from_complex($value: Complex64) -> $type {
+                $convert
+            }
+        })*
+    };
+}
+
+scalars! {
+    f32: |value| value.re as f32;
+    f64: |value| value.re;
+    Complex32: |value| Complex32::new(value.re as f32, value.im as f32);
+    Complex64: |value| value;
 }
 
 /// Locks the variables, checks all shapes and calls `step`; returns the first variable.
@@ -294,7 +357,7 @@ fn row_numbers(indices: &Tensor) -> Result<Cow<'_, [i64]>> {
     })
 }
 
-fn scalar(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<f64> {
+fn scalar(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<Complex64> {
     let tensor = ctx.input(index)?;
     if tensor.rank() != 0 {
         let name = match name {
@@ -308,13 +371,19 @@ fn scalar(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<f64> {
             tensor.shape()
         ));
     }
-    Ok(match tensor.dtype() {
+    let real = match tensor.dtype() {
         DType::F16 => tensor.to_scalar::<f16>()?.to_f64(),
         DType::BF16 => tensor.to_scalar::<bf16>()?.to_f64(),
         DType::F32 => tensor.to_scalar::<f32>()?.into(),
         DType::I64 => tensor.to_scalar::<i64>()? as f64,
+        DType::C64 => {
+            let value = tensor.to_scalar::<Complex32>()?;
+            return Ok(Complex64::new(value.re.into(), value.im.into()));
+        }
+        DType::C128 => return tensor.to_scalar::<Complex64>(),
         _ => tensor.to_scalar::<f64>()?,
-    })
+    };
+    Ok(real.into())
 }
 
 /// Refuses a negative strength of regularisation.

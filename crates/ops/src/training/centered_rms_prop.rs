@@ -11,12 +11,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{CenteredRmsProp, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
-    BY_HANDLE, BY_REFERENCE, NO_BFLOAT, dense_attrs, handles, refs, sparse_attrs, with_handles,
-    with_refs,
+    BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::{FLOATS, INDEX};
+use crate::types::{FLOATS_AND_COMPLEX, INDEX};
 
 const DENSE: &[&str] =
     refs!["var", "mg", "ms", "mom"; "lr: T", "rho: T", "momentum: T", "epsilon: T", "grad: T"];
@@ -27,30 +26,46 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyCenteredRMSProp",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
-        scripts: &[script(
-            "two steps",
-            with_refs!("float" "[3]", v = "1, 2, -3", mg = "0, 0.25, -0.25", ms = "1, 1, 0.5", mom = "0, 0.5, -0.5";
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
+        scripts: &[
+            script(
+                "two steps",
+                with_refs!("float" "[3]", v = "1, 2, -3", mg = "0, 0.25, -0.25", ms = "1, 1, 0.5", mom = "0, 0.5, -0.5";
                 "lr = float[]{0.5}
                  rho = float[]{0.75}
                  momentum = float[]{0.5}
                  epsilon = float[]{0.125}
                  grad = float[3]{0.5, -1, 2}
                  apply = ApplyCenteredRMSProp(v, mg, ms, mom, lr, rho, momentum, epsilon, grad)"),
-            &[
-                "run set_v, set_mg, set_ms, set_mom",
-                "fetch apply => float[3]{0.7396222, 2.2222252, -3.5944476}",
-                "fetch apply => float[3]{0.32057002, 2.8243685, -4.678088}",
-                "fetch mg, ms, mom => float[3]{0.21875, -0.296875, 0.734375}; float[3]{0.671875, 1, 2.03125}; float[3]{0.41905215, -0.6021434, 1.0836403}",
-            ],
-        )],
+                &[
+                    "run set_v, set_mg, set_ms, set_mom",
+                    "fetch apply => float[3]{0.7396222, 2.2222252, -3.5944476}",
+                    "fetch apply => float[3]{0.32057002, 2.8243685, -4.678088}",
+                    "fetch mg, ms, mom => float[3]{0.21875, -0.296875, 0.734375}; float[3]{0.671875, 1, 2.03125}; float[3]{0.41905215, -0.6021434, 1.0836403}",
+                ],
+            ),
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)", mg = "(0.25,0), (0,0.125)", ms = "(1,0.5), (2,0)", mom = "(0,0), (0.5,-0.25)";
+                "lr = complex64[]{0.5}
+                 rho = complex64[]{0.75}
+                 momentum = complex64[]{0.5}
+                 epsilon = complex64[]{0.125}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 apply = ApplyCenteredRMSProp(v, mg, ms, mom, lr, rho, momentum, epsilon, grad)"),
+                &[
+                    "run set_v, set_mg, set_ms, set_mom",
+                    "fetch apply => complex64[2]{(0.8294155,1.640937), (1.378407,-0.9628346)}",
+                ],
+            ),
+        ],
         ..BY_REFERENCE
     },
     OpDef {
         name: "ResourceApplyCenteredRMSProp",
         inputs: handles!["var", "mg", "ms", "mom"; "lr: T", "rho: T", "momentum: T", "epsilon: T", "grad: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", mg = "0, 0.25, -0.25", ms = "1, 1, 0.5", mom = "0, 0.5, -0.5";
@@ -72,9 +87,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyCenteredRMSProp",
         inputs: SPARSE,
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", NO_BFLOAT), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_refs!("float" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", mg = "0, 0.25, -0.25, 0, 0.125, 0.5", ms = "1, 1, 0.5, 2, 4, 1", mom = "0, 0.5, -0.5, 0.25, 1, 0";
@@ -98,9 +114,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyCenteredRMSProp",
         inputs: handles!["var", "mg", "ms", "mom"; "lr: T", "rho: T", "momentum: T", "epsilon: T", "grad: T", "indices: Tindices"],
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", NO_BFLOAT), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("half" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", mg = "0, 0.25, -0.25, 0, 0.125, 0.5", ms = "1, 1, 0.5, 2, 4, 1", mom = "0, 0.5, -0.5, 0.25, 1, 0";
@@ -124,10 +141,10 @@ pub(crate) static OPS: [OpDef; 4] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<3, 4> for Form {
-    type Rule<W: Wide> = CenteredRmsProp<W>;
+impl<W: Wide> Optimizer<W, 3, 4> for Form {
+    type Rule = CenteredRmsProp<W>;
 
-    fn rule<W: Wide>(self, [lr, rho, momentum, epsilon]: [W; 4]) -> CenteredRmsProp<W> {
+    fn rule(self, [lr, rho, momentum, epsilon]: [W; 4]) -> CenteredRmsProp<W> {
         CenteredRmsProp {
             lr,
             rho,
@@ -138,5 +155,5 @@ impl Optimizer<3, 4> for Form {
 }
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
-    kernel(node, inputs, Form)
+    complex_kernel(node, inputs, Form)
 }

@@ -7,7 +7,7 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{Ftrl, Wide};
+use tensorfleet_math::optimizer::{Ftrl, RealWide};
 use tensorfleet_status::{Result, ensure};
 
 use super::apply::{Optimizer, check_strength, kernel};
@@ -172,22 +172,22 @@ impl Form {
     }
 }
 
-impl Optimizer<2, 4> for Form {
-    type Rule<W: Wide> = Ftrl<W>;
+impl<W: RealWide> Optimizer<W, 2, 4> for Form {
+    type Rule = Ftrl<W>;
 
-    fn rule<W: Wide>(self, [lr, l1, l2, lr_power]: [W; 4]) -> Ftrl<W> {
+    fn rule(self, [lr, l1, l2, lr_power]: [W; 4]) -> Ftrl<W> {
         self.rule([lr, l1, l2, W::default(), lr_power])
     }
 
     fn check(self, [lr, l1, l2, lr_power]: [f64; 4]) -> Result<()> {
-        self.check([lr, l1, l2, 0.0, lr_power])
+        Optimizer::<W, 2, 5>::check(self, [lr, l1, l2, 0.0, lr_power])
     }
 }
 
-impl Optimizer<2, 5> for Form {
-    type Rule<W: Wide> = Ftrl<W>;
+impl<W: RealWide> Optimizer<W, 2, 5> for Form {
+    type Rule = Ftrl<W>;
 
-    fn rule<W: Wide>(self, [lr, l1, l2, l2_shrinkage, lr_power]: [W; 5]) -> Ftrl<W> {
+    fn rule(self, [lr, l1, l2, l2_shrinkage, lr_power]: [W; 5]) -> Ftrl<W> {
         Ftrl {
             lr,
             l1,

@@ -9,11 +9,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{GradientDescent, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
     BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, with_handles, with_refs,
 };
-use crate::types::FLOATS;
+use crate::types::FLOATS_AND_COMPLEX;
 
 const DENSE: &[&str] = refs!["var"; "alpha: T", "delta: T"];
 
@@ -22,26 +22,39 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ApplyGradientDescent",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
-        scripts: &[script(
-            "two steps",
-            with_refs!("float" "[3]", v = "1, 2, -3";
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
+        scripts: &[
+            script(
+                "two steps",
+                with_refs!("float" "[3]", v = "1, 2, -3";
                 "alpha = float[]{0.5}
                  grad = float[3]{0.5, -1, 2}
                  apply = ApplyGradientDescent(v, alpha, grad)"),
-            &[
-                "run set_v",
-                "fetch apply => float[3]{0.75, 2.5, -4}",
-                "fetch apply => float[3]{0.5, 3, -5}",
-            ],
-        )],
+                &[
+                    "run set_v",
+                    "fetch apply => float[3]{0.75, 2.5, -4}",
+                    "fetch apply => float[3]{0.5, 3, -5}",
+                ],
+            ),
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)";
+                "alpha = complex64[]{0.5}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 apply = ApplyGradientDescent(v, alpha, grad)"),
+                &[
+                    "run set_v",
+                    "fetch apply => complex64[2]{(0.75,1.5), (1.5,-1.125)}",
+                ],
+            ),
+        ],
         ..BY_REFERENCE
     },
     OpDef {
         name: "ResourceApplyGradientDescent",
         inputs: handles!["var"; "alpha: T", "delta: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3";
@@ -61,14 +74,14 @@ pub(crate) static OPS: [OpDef; 2] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<0, 1> for Form {
-    type Rule<W: Wide> = GradientDescent<W>;
+impl<W: Wide> Optimizer<W, 0, 1> for Form {
+    type Rule = GradientDescent<W>;
 
-    fn rule<W: Wide>(self, [alpha]: [W; 1]) -> GradientDescent<W> {
+    fn rule(self, [alpha]: [W; 1]) -> GradientDescent<W> {
         GradientDescent { lr: alpha }
     }
 }
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
-    kernel(node, inputs, Form)
+    complex_kernel(node, inputs, Form)
 }

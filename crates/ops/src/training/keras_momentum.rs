@@ -10,9 +10,9 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{KerasMomentum, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{BY_HANDLE, dense_attrs, handles, refs, sparse_attrs, with_handles};
-use crate::types::{FLOATS, INDEX};
+use crate::types::{FLOATS_AND_COMPLEX, INDEX};
 
 const DENSE: &[&str] = refs!["var", "accum"; "lr: T", "grad: T", "momentum: T"];
 const SPARSE: &[&str] =
@@ -23,7 +23,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ResourceApplyKerasMomentum",
         inputs: handles!["var", "accum"; "lr: T", "grad: T", "momentum: T"],
         attrs: dense_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[
             script(
                 "two steps",
@@ -51,6 +51,18 @@ pub(crate) static OPS: [OpDef; 2] = [
                     "fetch now_v, now_a => float[3]{0.375, 4, -5.5}; float[3]{-0.25, 1, -1}",
                 ],
             ),
+            script(
+                "complex numbers",
+                with_handles!("complex64" "[2]", v = "(1,1), (2,-1)", a = "(0.5,0.25), (1,0)";
+                "lr = complex64[]{0.5}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 momentum = complex64[]{0.5}
+                 apply = ResourceApplyKerasMomentum(v, a, lr, grad, momentum)"),
+                &[
+                    "run set_v, set_a",
+                    "fetch now_v, now_a => complex64[2]{(1,1.625), (2,-1.125)}; complex64[2]{(0,0.625), (0,-0.125)}",
+                ],
+            ),
         ],
         ..BY_HANDLE
     },
@@ -58,9 +70,10 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "ResourceSparseApplyKerasMomentum",
         inputs: handles!["var", "accum"; "lr: T", "grad: T", "indices: Tindices", "momentum: T"],
         attrs: sparse_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[
             script(
                 "two steps, one row twice",
@@ -100,10 +113,10 @@ struct Form {
     use_nesterov: bool,
 }
 
-impl Optimizer<1, 2> for Form {
-    type Rule<W: Wide> = KerasMomentum<W>;
+impl<W: Wide> Optimizer<W, 1, 2> for Form {
+    type Rule = KerasMomentum<W>;
 
-    fn rule<W: Wide>(self, [lr, momentum]: [W; 2]) -> KerasMomentum<W> {
+    fn rule(self, [lr, momentum]: [W; 2]) -> KerasMomentum<W> {
         KerasMomentum {
             lr,
             momentum,
@@ -114,5 +127,5 @@ impl Optimizer<1, 2> for Form {
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
     let use_nesterov = node.attrs.bool("use_nesterov")?;
-    kernel(node, inputs, Form { use_nesterov })
+    complex_kernel(node, inputs, Form { use_nesterov })
 }

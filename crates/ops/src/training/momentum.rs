@@ -10,11 +10,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{Momentum, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
     BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::{FLOATS, INDEX};
+use crate::types::{FLOATS_AND_COMPLEX, INDEX};
 
 const DENSE: &[&str] = refs!["var", "accum"; "lr: T", "grad: T", "momentum: T"];
 const SPARSE: &[&str] =
@@ -25,7 +25,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyMomentum",
         inputs: DENSE,
         attrs: dense_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[
             script(
                 "two steps",
@@ -55,6 +55,18 @@ pub(crate) static OPS: [OpDef; 4] = [
                     "fetch a => float[3]{0.875, -1.25, 3.5}",
                 ],
             ),
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)", a = "(0.5,0.25), (1,0)";
+                "lr = complex64[]{0.5}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 momentum = complex64[]{0.5}
+                 apply = ApplyMomentum(v, a, lr, grad, momentum)"),
+                &[
+                    "run set_v, set_a",
+                    "fetch apply => complex64[2]{(0.625,1.4375), (1.25,-1.125)}",
+                ],
+            ),
         ],
         ..BY_REFERENCE
     },
@@ -62,7 +74,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceApplyMomentum",
         inputs: handles!["var", "accum"; "lr: T", "grad: T", "momentum: T"],
         attrs: dense_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", a = "0.5, 1, 2";
@@ -82,9 +94,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyMomentum",
         inputs: SPARSE,
         attrs: sparse_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[
             script(
                 "two steps, one row twice",
@@ -123,9 +136,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyMomentum",
         inputs: handles!["var", "accum"; "lr: T", "grad: T", "indices: Tindices", "momentum: T"],
         attrs: sparse_attrs!["use_nesterov: bool = false"],
-        kernels: &[cpu(&[("T", FLOATS), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("half" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", a = "0.5, 1, 2, 0.25, 4, 1";
@@ -149,10 +163,10 @@ struct Form {
     use_nesterov: bool,
 }
 
-impl Optimizer<1, 2> for Form {
-    type Rule<W: Wide> = Momentum<W>;
+impl<W: Wide> Optimizer<W, 1, 2> for Form {
+    type Rule = Momentum<W>;
 
-    fn rule<W: Wide>(self, [lr, momentum]: [W; 2]) -> Momentum<W> {
+    fn rule(self, [lr, momentum]: [W; 2]) -> Momentum<W> {
         Momentum {
             lr,
             momentum,
@@ -163,5 +177,5 @@ impl Optimizer<1, 2> for Form {
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
     let use_nesterov = node.attrs.bool("use_nesterov")?;
-    kernel(node, inputs, Form { use_nesterov })
+    complex_kernel(node, inputs, Form { use_nesterov })
 }

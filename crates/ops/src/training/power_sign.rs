@@ -6,7 +6,7 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{PowerSign, Wide};
+use tensorfleet_math::optimizer::{PowerSign, RealWide};
 use tensorfleet_status::Result;
 
 use super::apply::{Optimizer, kernel};
@@ -69,10 +69,10 @@ pub(crate) static OPS: [OpDef; 2] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<1, 4> for Form {
-    type Rule<W: Wide> = PowerSign<W>;
+impl<W: RealWide> Optimizer<W, 1, 4> for Form {
+    type Rule = PowerSign<W>;
 
-    fn rule<W: Wide>(self, [lr, logbase, sign_decay, beta]: [W; 4]) -> PowerSign<W> {
+    fn rule(self, [lr, logbase, sign_decay, beta]: [W; 4]) -> PowerSign<W> {
         PowerSign {
             lr,
             logbase,

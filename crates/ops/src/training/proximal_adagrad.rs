@@ -6,15 +6,14 @@
 use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{ProximalAdagrad, Wide};
+use tensorfleet_math::optimizer::{ProximalAdagrad, RealWide};
 use tensorfleet_status::{Result, ensure};
 
 use super::apply::{Optimizer, check_strength, kernel};
 use super::signature::{
-    BY_HANDLE, BY_REFERENCE, WIDE, dense_attrs, handles, refs, sparse_attrs, with_handles,
-    with_refs,
+    BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::INDEX;
+use crate::types::{INDEX, SINGLE_AND_DOUBLE};
 
 const DENSE: &[&str] = refs!["var", "accum"; "lr: T", "l1: T", "l2: T", "grad: T"];
 const SPARSE: &[&str] =
@@ -25,7 +24,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyProximalAdagrad",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", WIDE)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| build(node, DENSE))],
         scripts: &[
             script(
                 "two steps",
@@ -50,7 +49,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceApplyProximalAdagrad",
         inputs: handles!["var", "accum"; "lr: T", "l1: T", "l2: T", "grad: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", WIDE)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", a = "0.5, 1, 2";
@@ -71,9 +70,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyProximalAdagrad",
         inputs: SPARSE,
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", WIDE), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", SINGLE_AND_DOUBLE), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_refs!("float" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", a = "0.5, 1, 2, 0.25, 4, 1";
@@ -96,9 +96,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyProximalAdagrad",
         inputs: handles!["var", "accum"; "lr: T", "l1: T", "l2: T", "grad: T", "indices: Tindices"],
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", WIDE), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", SINGLE_AND_DOUBLE), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("double" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", a = "0.5, 1, 2, 0.25, 4, 1";
@@ -139,10 +140,10 @@ const BAD_SCALARS: Script = script(
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<1, 3> for Form {
-    type Rule<W: Wide> = ProximalAdagrad<W>;
+impl<W: RealWide> Optimizer<W, 1, 3> for Form {
+    type Rule = ProximalAdagrad<W>;
 
-    fn rule<W: Wide>(self, [lr, l1, l2]: [W; 3]) -> ProximalAdagrad<W> {
+    fn rule(self, [lr, l1, l2]: [W; 3]) -> ProximalAdagrad<W> {
         ProximalAdagrad { lr, l1, l2 }
     }
 

@@ -6,15 +6,14 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
-use tensorfleet_math::optimizer::{ProximalGradientDescent, Wide};
+use tensorfleet_math::optimizer::{ProximalGradientDescent, RealWide};
 use tensorfleet_status::Result;
 
 use super::apply::{Optimizer, kernel};
 use super::signature::{
-    BY_HANDLE, BY_REFERENCE, WIDE, dense_attrs, handles, refs, sparse_attrs, with_handles,
-    with_refs,
+    BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::INDEX;
+use crate::types::{INDEX, SINGLE_AND_DOUBLE};
 
 const DENSE: &[&str] = refs!["var"; "alpha: T", "l1: T", "l2: T", "delta: T"];
 const SPARSE: &[&str] = refs!["var"; "alpha: T", "l1: T", "l2: T", "grad: T", "indices: Tindices"];
@@ -24,7 +23,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyProximalGradientDescent",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", WIDE)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_refs!("float" "[3]", v = "1, 2, -3";
@@ -45,7 +44,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceApplyProximalGradientDescent",
         inputs: handles!["var"; "alpha: T", "l1: T", "l2: T", "delta: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", WIDE)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3";
@@ -66,9 +65,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyProximalGradientDescent",
         inputs: SPARSE,
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", WIDE), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", SINGLE_AND_DOUBLE), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_refs!("float" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25";
@@ -90,9 +90,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyProximalGradientDescent",
         inputs: handles!["var"; "alpha: T", "l1: T", "l2: T", "grad: T", "indices: Tindices"],
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", WIDE), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", SINGLE_AND_DOUBLE), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("double" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25";
@@ -115,10 +116,10 @@ pub(crate) static OPS: [OpDef; 4] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<0, 3> for Form {
-    type Rule<W: Wide> = ProximalGradientDescent<W>;
+impl<W: RealWide> Optimizer<W, 0, 3> for Form {
+    type Rule = ProximalGradientDescent<W>;
 
-    fn rule<W: Wide>(self, [alpha, l1, l2]: [W; 3]) -> ProximalGradientDescent<W> {
+    fn rule(self, [alpha, l1, l2]: [W; 3]) -> ProximalGradientDescent<W> {
         ProximalGradientDescent { lr: alpha, l1, l2 }
     }
 }

@@ -10,12 +10,11 @@ use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_math::optimizer::{RmsProp, Wide};
 use tensorfleet_status::Result;
 
-use super::apply::{Optimizer, kernel};
+use super::apply::{Optimizer, complex_kernel};
 use super::signature::{
-    BY_HANDLE, BY_REFERENCE, NO_BFLOAT, dense_attrs, handles, refs, sparse_attrs, with_handles,
-    with_refs,
+    BY_HANDLE, BY_REFERENCE, dense_attrs, handles, refs, sparse_attrs, with_handles, with_refs,
 };
-use crate::types::{FLOATS, INDEX};
+use crate::types::{FLOATS_AND_COMPLEX, INDEX};
 
 const DENSE: &[&str] =
     refs!["var", "ms", "mom"; "lr: T", "rho: T", "momentum: T", "epsilon: T", "grad: T"];
@@ -26,30 +25,46 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ApplyRMSProp",
         inputs: DENSE,
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
-        scripts: &[script(
-            "two steps",
-            with_refs!("float" "[3]", v = "1, 2, -3", ms = "1, 1, 0.5", mom = "0, 0.5, -0.5";
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
+        scripts: &[
+            script(
+                "two steps",
+                with_refs!("float" "[3]", v = "1, 2, -3", ms = "1, 1, 0.5", mom = "0, 0.5, -0.5";
                 "lr = float[]{0.5}
                  rho = float[]{0.75}
                  momentum = float[]{0.5}
                  epsilon = float[]{0.125}
                  grad = float[3]{0.5, -1, 2}
                  apply = ApplyRMSProp(v, ms, mom, lr, rho, momentum, epsilon, grad)"),
-            &[
-                "run set_v, set_ms, set_mom",
-                "fetch apply => float[3]{0.74180114, 2.2214046, -3.5664966}",
-                "fetch apply => float[3]{0.33264565, 2.8035114, -4.5307503}",
-                "fetch ms, mom => float[3]{0.671875, 1, 2.03125}; float[3]{0.4091555, -0.5821068, 0.96425354}",
-            ],
-        )],
+                &[
+                    "run set_v, set_ms, set_mom",
+                    "fetch apply => float[3]{0.74180114, 2.2214046, -3.5664966}",
+                    "fetch apply => float[3]{0.33264565, 2.8035114, -4.5307503}",
+                    "fetch ms, mom => float[3]{0.671875, 1, 2.03125}; float[3]{0.4091555, -0.5821068, 0.96425354}",
+                ],
+            ),
+            script(
+                "complex numbers",
+                with_refs!("complex64" "[2]", v = "(1,1), (2,-1)", ms = "(1,0.5), (2,0)", mom = "(0,0), (0.5,-0.25)";
+                "lr = complex64[]{0.5}
+                 rho = complex64[]{0.75}
+                 momentum = complex64[]{0.5}
+                 epsilon = complex64[]{0.125}
+                 grad = complex64[2]{(0.5,-1), (1,0.25)}
+                 apply = ApplyRMSProp(v, ms, mom, lr, rho, momentum, epsilon, grad)"),
+                &[
+                    "run set_v, set_ms, set_mom",
+                    "fetch apply => complex64[2]{(0.75585496,1.6225808), (1.3808674,-0.95422435)}",
+                ],
+            ),
+        ],
         ..BY_REFERENCE
     },
     OpDef {
         name: "ResourceApplyRMSProp",
         inputs: handles!["var", "ms", "mom"; "lr: T", "rho: T", "momentum: T", "epsilon: T", "grad: T"],
         attrs: dense_attrs![],
-        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, DENSE))],
+        kernels: &[cpu(&[("T", FLOATS_AND_COMPLEX)], |node| build(node, DENSE))],
         scripts: &[script(
             "two steps",
             with_handles!("double" "[3]", v = "1, 2, -3", ms = "1, 1, 0.5", mom = "0, 0.5, -0.5";
@@ -71,9 +86,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "SparseApplyRMSProp",
         inputs: SPARSE,
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", NO_BFLOAT), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_refs!("float" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", ms = "1, 1, 0.5, 2, 4, 1", mom = "0, 0.5, -0.5, 0.25, 1, 0";
@@ -97,9 +113,10 @@ pub(crate) static OPS: [OpDef; 4] = [
         name: "ResourceSparseApplyRMSProp",
         inputs: handles!["var", "ms", "mom"; "lr: T", "rho: T", "momentum: T", "epsilon: T", "grad: T", "indices: Tindices"],
         attrs: sparse_attrs![],
-        kernels: &[cpu(&[("T", NO_BFLOAT), ("Tindices", INDEX)], |node| {
-            build(node, SPARSE)
-        })],
+        kernels: &[cpu(
+            &[("T", FLOATS_AND_COMPLEX), ("Tindices", INDEX)],
+            |node| build(node, SPARSE),
+        )],
         scripts: &[script(
             "two steps, one row twice",
             with_handles!("half" "[3,2]", v = "1, 2, -3, 4, 0.5, -0.25", ms = "1, 1, 0.5, 2, 4, 1", mom = "0, 0.5, -0.5, 0.25, 1, 0";
@@ -123,10 +140,10 @@ pub(crate) static OPS: [OpDef; 4] = [
 #[derive(Clone, Copy)]
 struct Form;
 
-impl Optimizer<2, 4> for Form {
-    type Rule<W: Wide> = RmsProp<W>;
+impl<W: Wide> Optimizer<W, 2, 4> for Form {
+    type Rule = RmsProp<W>;
 
-    fn rule<W: Wide>(self, [lr, rho, momentum, epsilon]: [W; 4]) -> RmsProp<W> {
+    fn rule(self, [lr, rho, momentum, epsilon]: [W; 4]) -> RmsProp<W> {
         RmsProp {
             lr,
             rho,
@@ -137,5 +154,5 @@ impl Optimizer<2, 4> for Form {
 }
 
 fn build(node: &NodeInfo, inputs: &'static [&'static str]) -> Result<AnyKernel> {
-    kernel(node, inputs, Form)
+    complex_kernel(node, inputs, Form)
 }

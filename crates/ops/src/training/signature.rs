@@ -1,7 +1,6 @@
 //! Pieces of the signatures and scripts of optimizer ops: each comes by reference and by handle, dense and sparse.
 
 use tensorfleet_graph::{OpDef, infer};
-use tensorfleet_tensor::DType;
 
 use crate::state::NO_GRADIENT;
 
@@ -9,11 +8,6 @@ use crate::state::NO_GRADIENT;
 pub(super) const T: &str = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}";
 /// Without exclusive access an update would race with others: the locks are taken whatever this says.
 pub(super) const USE_LOCKING: &str = "use_locking: bool = false";
-
-/// float, double.
-pub(super) const WIDE: &[DType] = &[DType::F32, DType::F64];
-/// half, float, double.
-pub(super) const NO_BFLOAT: &[DType] = &[DType::F16, DType::F32, DType::F64];
 
 /// An op on variables by reference; the reference to the first is the output.
 pub(super) const BY_REFERENCE: OpDef = OpDef {
