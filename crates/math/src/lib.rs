@@ -1,9 +1,11 @@
 //! Numeric loops on slices and strides: no tensors, no graphs, no errors. Callers check shapes; loops take a [`par::Par`].
-mod disjoint;
 
+pub mod activation;
 pub mod binary;
 pub mod broadcast;
+pub mod cast;
 pub mod conv;
+mod disjoint;
 pub mod gemm;
 pub mod movement;
 pub mod num;
@@ -12,4 +14,6 @@ pub mod par;
 pub mod random;
 pub mod reduce;
 pub mod segment;
+pub mod select;
+pub mod softmax;
 pub mod unary;

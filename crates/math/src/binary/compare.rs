@@ -89,11 +89,21 @@ impl<T: Real> Map2<T, bool> for LessEqual {
 }
 
 fn ordered<T: Real>(op: Compare, x: &[T], y: &[T], out: &mut [bool]) {
+    // Small types are rare: one copy of the loop will do.
+    macro_rules! pick {
+        ($op:ident) => {
+            if const { size_of::<T>() >= 4 } {
+                kernel2::<T, bool, $op>()
+            } else {
+                scalar2::<T, bool, $op>()
+            }
+        };
+    }
     let kernel: Kernel2<T, bool> = match op {
-        Compare::Equal => kernel2::<T, bool, Equal>(),
-        Compare::NotEqual => kernel2::<T, bool, NotEqual>(),
-        Compare::Less | Compare::Greater => kernel2::<T, bool, Less>(),
-        Compare::LessEqual | Compare::GreaterEqual => kernel2::<T, bool, LessEqual>(),
+        Compare::Equal => pick!(Equal),
+        Compare::NotEqual => pick!(NotEqual),
+        Compare::Less | Compare::Greater => pick!(Less),
+        Compare::LessEqual | Compare::GreaterEqual => pick!(LessEqual),
     };
     match op {
         Compare::Greater | Compare::GreaterEqual => kernel(y, x, out),

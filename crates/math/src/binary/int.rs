@@ -37,10 +37,9 @@ ops! {
 
 fn table<T: Int>(op: Binary) -> Option<Kernel2<T>> {
     // 32 and 64 bits are common enough for a copy per instruction set.
-    let wide = T::BITS >= 32;
     macro_rules! pick {
         ($op:ident) => {
-            if wide {
+            if const { T::BITS >= 32 } {
                 kernel2::<T, T, $op>()
             } else {
                 scalar2::<T, T, $op>()

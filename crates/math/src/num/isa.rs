@@ -144,8 +144,9 @@ pub(crate) trait Map1<T, O = T>: 'static {
     fn is_hard(_x: T) -> bool {
         false
     }
-    fn slow(x: T) -> O {
-        Self::eval::<Portable>(x)
+    #[inline(always)]
+    fn slow<I: Isa>(x: T) -> O {
+        Self::eval::<I>(x)
     }
 }
 
@@ -159,49 +160,72 @@ pub(crate) type Kernel1<T, O = T> = fn(&[T], &mut [O]);
 /// An element loop over two inputs, as long as the shortest slice.
 pub(crate) type Kernel2<T, O = T> = fn(&[T], &[T], &mut [O]);
 
+// Indices compile much faster than zipped iterators, and there are hundreds of these loops.
 #[inline(always)]
 fn loop1<T: Copy, O: Copy, M: Map1<T, O>, I: Isa>(x: &[T], out: &mut [O]) {
-    if !M::HAS_HARD {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = M::eval::<I>(x);
+    let n = x.len().min(out.len());
+    let (mut x, mut out) = (&x[..n], &mut out[..n]);
+    if const { !M::HAS_HARD } {
+        for i in 0..n {
+            out[i] = M::eval::<I>(x[i]);
         }
         return;
     }
-    for (out, x) in out.chunks_mut(256).zip(x.chunks(256)) {
+    while !x.is_empty() {
+        let n = x.len().min(256);
+        let (head, tail) = x.split_at(n);
+        let (to, rest) = out.split_at_mut(n);
         let mut hard = false;
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = M::eval::<I>(x);
-            hard |= M::is_hard(x);
+        for i in 0..n {
+            to[i] = M::eval::<I>(head[i]);
+            hard |= M::is_hard(head[i]);
         }
         if hard {
-            patch::<T, O, M>(x, out);
+            for i in 0..n {
+                to[i] = if M::is_hard(head[i]) {
+                    M::slow::<I>(head[i])
+                } else {
+                    to[i]
+                };
+            }
         }
-    }
-}
-
-/// Computes the lanes again that the fast function is not good for.
-#[cold]
-fn patch<T: Copy, O: Copy, M: Map1<T, O>>(x: &[T], out: &mut [O]) {
-    for (out, &x) in out.iter_mut().zip(x) {
-        if M::is_hard(x) {
-            *out = M::slow(x);
-        }
+        (x, out) = (tail, rest);
     }
 }
 
 #[inline(always)]
 fn loop2<T: Copy, O: Copy, M: Map2<T, O>, I: Isa>(x: &[T], y: &[T], out: &mut [O]) {
-    for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
-        *out = M::eval::<I>(x, y);
+    let n = x.len().min(y.len()).min(out.len());
+    let (x, y, out) = (&x[..n], &y[..n], &mut out[..n]);
+    for i in 0..n {
+        out[i] = M::eval::<I>(x[i], y[i]);
     }
 }
 
-/// The loop for the running machine, for types and functions that vectorise.
+/// The loop for the running machine, for types and functions that vectorise; 512 bits for 32-bit types only.
 pub(crate) fn kernel1<T: Copy, O: Copy, M: Map1<T, O>>() -> Kernel1<T, O> {
-    multiversion! {
-        fn run<T: Copy, O: Copy, M: Map1<T, O>>(x: &[T], out: &mut [O]) = loop1 with isa;
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx2<T: Copy, O: Copy, M: Map1<T, O>>(x: &[T], out: &mut [O]) {
+            loop1::<T, O, M, Fused>(x, out);
+        }
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        fn avx512<T: Copy, O: Copy, M: Map1<T, O>>(x: &[T], out: &mut [O]) {
+            loop1::<T, O, M, Fused>(x, out);
+        }
+        if const { size_of::<T>() == 4 } && level() == Level::Avx512 {
+            // SAFETY: the level says that this machine has the features.
+            return |x, out| unsafe { avx512::<T, O, M>(x, out) };
+        }
+        if level() >= Level::Avx2 {
+            // SAFETY: as above.
+            return |x, out| unsafe { avx2::<T, O, M>(x, out) };
+        }
     }
-    run::<T, O, M>
+    loop1::<T, O, M, Portable>
 }
 
 /// As [`kernel1`] for functions that do not vectorise: one copy, built with the target's defaults.
@@ -209,12 +233,30 @@ pub(crate) fn scalar1<T: Copy, O: Copy, M: Map1<T, O>>() -> Kernel1<T, O> {
     loop1::<T, O, M, Portable>
 }
 
-/// The loop for the running machine, for types and functions that vectorise.
+/// The loop for the running machine, for types and functions that vectorise; 512 bits for 32-bit types only.
 pub(crate) fn kernel2<T: Copy, O: Copy, M: Map2<T, O>>() -> Kernel2<T, O> {
-    multiversion! {
-        fn run<T: Copy, O: Copy, M: Map2<T, O>>(x: &[T], y: &[T], out: &mut [O]) = loop2 with isa;
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx2<T: Copy, O: Copy, M: Map2<T, O>>(x: &[T], y: &[T], out: &mut [O]) {
+            loop2::<T, O, M, Fused>(x, y, out);
+        }
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        fn avx512<T: Copy, O: Copy, M: Map2<T, O>>(x: &[T], y: &[T], out: &mut [O]) {
+            loop2::<T, O, M, Fused>(x, y, out);
+        }
+        if const { size_of::<T>() == 4 } && level() == Level::Avx512 {
+            // SAFETY: the level says that this machine has the features.
+            return |x, y, out| unsafe { avx512::<T, O, M>(x, y, out) };
+        }
+        if level() >= Level::Avx2 {
+            // SAFETY: as above.
+            return |x, y, out| unsafe { avx2::<T, O, M>(x, y, out) };
+        }
     }
-    run::<T, O, M>
+    loop2::<T, O, M, Portable>
 }
 
 /// As [`kernel2`] for functions that do not vectorise: one copy, built with the target's defaults.

@@ -1,11 +1,9 @@
 //! The reductions by name and type.
 
-use std::marker::PhantomData;
-
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::engine::{Fold, reduce, rows_body, runs_body};
+use super::engine::{Fold, Loops, merge_body, rows_body, runs_body};
 use super::layout::Layout;
 use crate::num::convert::HalfOrSingle;
 use crate::num::isa::multiversion;
@@ -63,59 +61,91 @@ fn check(layout: &Layout, x: usize, out: usize) {
     );
 }
 
-/// Declares folds. Each line: name, element bounds, accumulator, identity, lift, combine.
-macro_rules! folds {
-    ($($name:ident<T: $bound:ident>, $acc:ty, $identity:expr, |$x:ident| $lift:expr, |$a:ident, $b:ident| $combine:expr;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        impl<T: $bound> Fold for $name<T> {
-            type In = T;
-            type Acc = $acc;
-            const IDENTITY: Self::Acc = $identity;
-            #[inline(always)]
-            fn lift($x: T) -> Self::Acc { $lift }
-            #[inline(always)]
-            fn combine($a: Self::Acc, $b: Self::Acc) -> Self::Acc { $combine }
-            fn runs(x: &[T], len: usize, acc: &mut [Self::Acc]) { runs::<T, $name<T>>(x, len, acc) }
-            fn rows(x: &[T], stride: usize, acc: &mut [Self::Acc]) { rows::<T, $name<T>>(x, stride, acc) }
-        }
-    )*};
-}
-
-folds! {
-    Sum<T: Num>, T, T::ZERO, |x| x, |a, b| a.add(b);
-    Prod<T: Num>, T, T::ONE, |x| x, |a, b| a.mul(b);
-    Squares<T: Num>, T, T::ZERO, |x| x.mul(x), |a, b| a.add(b);
-    Max<T: Real>, T, T::LOWEST, |x| x, |a, b| a.larger(b);
-    Min<T: Real>, T, T::HIGHEST, |x| x, |a, b| a.smaller(b);
-}
-
-/// A fold over elements of this type.
-trait FoldOf<T>: Fold<In = T> {}
-impl<T, F: Fold<In = T>> FoldOf<T> for F {}
-
-/// Floats get a loop for each instruction set, other types one.
-fn runs<T: Element, F: FoldOf<T>>(x: &[T], len: usize, acc: &mut [F::Acc]) {
-    multiversion! { fn fast<F: Fold>(x: &[F::In], len: usize, acc: &mut [F::Acc]) = runs_body; }
-    if is_float::<T>() {
-        fast::<F>(x, len, acc)
-    } else {
-        runs_body::<F>(x, len, acc)
+struct Sum;
+impl<T: Num> Fold<T> for Sum {
+    const IDENTITY: T = T::ZERO;
+    #[inline(always)]
+    fn lift(x: T) -> T {
+        x
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        a.add(b)
     }
 }
 
-fn rows<T: Element, F: FoldOf<T>>(x: &[T], stride: usize, acc: &mut [F::Acc]) {
-    multiversion! { fn fast<F: Fold>(x: &[F::In], stride: usize, acc: &mut [F::Acc]) = rows_body; }
-    if is_float::<T>() {
-        fast::<F>(x, stride, acc)
-    } else {
-        rows_body::<F>(x, stride, acc)
+struct Prod;
+impl<T: Num> Fold<T> for Prod {
+    const IDENTITY: T = T::ONE;
+    #[inline(always)]
+    fn lift(x: T) -> T {
+        x
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        a.mul(b)
     }
 }
 
-fn is_float<T: 'static>() -> bool {
-    let id = std::any::TypeId::of::<T>();
-    id == std::any::TypeId::of::<f32>() || id == std::any::TypeId::of::<f64>()
+struct Squares;
+impl<T: Num> Fold<T> for Squares {
+    const IDENTITY: T = T::ZERO;
+    #[inline(always)]
+    fn lift(x: T) -> T {
+        x.mul(x)
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        a.add(b)
+    }
+}
+
+struct Max;
+impl<T: Real> Fold<T> for Max {
+    const IDENTITY: T = T::LOWEST;
+    #[inline(always)]
+    fn lift(x: T) -> T {
+        x
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        a.larger(b)
+    }
+}
+
+struct Min;
+impl<T: Real> Fold<T> for Min {
+    const IDENTITY: T = T::HIGHEST;
+    #[inline(always)]
+    fn lift(x: T) -> T {
+        x
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        a.smaller(b)
+    }
+}
+
+/// Loops for each instruction set.
+fn fast<T: Copy, F: Fold<T>>() -> Loops<T> {
+    multiversion! { fn runs<T: Copy, F: Fold<T>>(x: &[T], len: usize, acc: &mut [T]) = runs_body; }
+    multiversion! { fn rows<T: Copy, F: Fold<T>>(x: &[T], stride: usize, acc: &mut [T]) = rows_body; }
+    Loops {
+        identity: F::IDENTITY,
+        runs: runs::<T, F>,
+        rows: rows::<T, F>,
+        merge: merge_body::<T, F>,
+    }
+}
+
+/// Loops built once, with the target's defaults.
+fn plain<T: Copy, F: Fold<T>>() -> Loops<T> {
+    Loops {
+        identity: F::IDENTITY,
+        runs: runs_body::<T, F>,
+        rows: rows_body::<T, F>,
+        merge: merge_body::<T, F>,
+    }
 }
 
 macro_rules! float {
@@ -126,13 +156,14 @@ macro_rules! float {
             }
 
             fn reduce(par: &dyn Par, op: Reduce, layout: &Layout, x: &[Self], out: &mut [Self]) {
-                match op {
-                    Reduce::Sum | Reduce::Mean => reduce::<Sum<$t>>(par, &layout.dims, x, out),
-                    Reduce::Prod => reduce::<Prod<$t>>(par, &layout.dims, x, out),
-                    Reduce::Max => reduce::<Max<$t>>(par, &layout.dims, x, out),
-                    Reduce::Min => reduce::<Min<$t>>(par, &layout.dims, x, out),
-                    Reduce::EuclideanNorm => reduce::<Squares<$t>>(par, &layout.dims, x, out),
-                }
+                let loops = match op {
+                    Reduce::Sum | Reduce::Mean => fast::<$t, Sum>(),
+                    Reduce::Prod => fast::<$t, Prod>(),
+                    Reduce::Max => fast::<$t, Max>(),
+                    Reduce::Min => fast::<$t, Min>(),
+                    Reduce::EuclideanNorm => fast::<$t, Squares>(),
+                };
+                loops.reduce(par, &layout.dims, x, out);
                 match op {
                     Reduce::Mean => {
                         let count = layout.reduced_len() as $t;
@@ -156,7 +187,9 @@ macro_rules! half {
             }
 
             fn reduce(par: &dyn Par, op: Reduce, layout: &Layout, x: &[Self], out: &mut [Self]) {
-                through_f32(par, op, layout, x, out);
+                let mut result = vec![0f32; out.len()];
+                f32::reduce(par, op, layout, &widened(par, x), &mut result);
+                Self::narrow(&result, out);
             }
         }
     )*};
@@ -164,63 +197,44 @@ macro_rules! half {
 
 half!(f16, bf16);
 
-fn through_f32<T: HalfOrSingle>(
-    par: &dyn Par,
-    op: Reduce,
-    layout: &Layout,
-    x: &[T],
-    out: &mut [T],
-) {
+fn widened<T: HalfOrSingle>(par: &dyn Par, x: &[T]) -> Vec<f32> {
     let mut wide = vec![0f32; x.len()];
     chunks_mut(par, &mut wide, 32 << 10, |at, wide| {
         to_f32_slice(&x[at..at + wide.len()], wide)
     });
-    let mut result = vec![0f32; out.len()];
-    f32::reduce(par, op, layout, &wide, &mut result);
-    T::narrow(&result, out);
+    wide
 }
-
-/// Integers summed in 64 bits, for means.
-struct WideSum<T>(PhantomData<T>);
 
 macro_rules! int {
     ($($t:ty, $wide:ty;)*) => {$(
-        impl Fold for WideSum<$t> {
-            type In = $t;
-            type Acc = $wide;
-            const IDENTITY: $wide = 0;
-            #[inline(always)]
-            fn lift(x: $t) -> $wide { <$wide>::from(x) }
-            #[inline(always)]
-            fn combine(a: $wide, b: $wide) -> $wide { a.wrapping_add(b) }
-            fn runs(x: &[$t], len: usize, acc: &mut [$wide]) { runs_body::<Self>(x, len, acc) }
-            fn rows(x: &[$t], stride: usize, acc: &mut [$wide]) { rows_body::<Self>(x, stride, acc) }
-        }
-
         impl ReduceElement for $t {
             fn supports(_: Reduce) -> bool {
                 true
             }
 
             fn reduce(par: &dyn Par, op: Reduce, layout: &Layout, x: &[Self], out: &mut [Self]) {
-                match op {
-                    Reduce::Sum => reduce::<Sum<$t>>(par, &layout.dims, x, out),
-                    Reduce::Prod => reduce::<Prod<$t>>(par, &layout.dims, x, out),
-                    Reduce::Max => reduce::<Max<$t>>(par, &layout.dims, x, out),
-                    Reduce::Min => reduce::<Min<$t>>(par, &layout.dims, x, out),
+                let loops = match op {
+                    Reduce::Sum => plain::<$t, Sum>(),
+                    Reduce::Prod => plain::<$t, Prod>(),
+                    Reduce::Max => plain::<$t, Max>(),
+                    Reduce::Min => plain::<$t, Min>(),
+                    // The two that hardly anybody takes of integers go by way of a copy.
                     Reduce::Mean => {
+                        let wide: Vec<$wide> = x.iter().map(|&x| x.into()).collect();
                         let mut sums = vec![0; out.len()];
-                        reduce::<WideSum<$t>>(par, &layout.dims, x, &mut sums);
-                        let count = layout.reduced_len() as $wide;
+                        plain::<$wide, Sum>().reduce(par, &layout.dims, &wide, &mut sums);
                         for (out, sum) in out.iter_mut().zip(sums) {
-                            *out = Num::div(sum, count) as $t;
+                            *out = Num::div(sum, layout.reduced_len() as $wide) as $t;
                         }
+                        return;
                     }
                     Reduce::EuclideanNorm => {
-                        reduce::<Squares<$t>>(par, &layout.dims, x, out);
-                        out.iter_mut().for_each(|out| *out = (*out as f64).sqrt() as $t);
+                        let squares: Vec<$t> = x.iter().map(|&x| x.wrapping_mul(x)).collect();
+                        plain::<$t, Sum>().reduce(par, &layout.dims, &squares, out);
+                        return out.iter_mut().for_each(|out| *out = (*out as f64).sqrt() as $t);
                     }
-                }
+                };
+                loops.reduce(par, &layout.dims, x, out);
             }
         }
     )*};
@@ -237,23 +251,8 @@ int! {
     u64, u64;
 }
 
-/// Squared absolute values of complex numbers.
-struct Norms<T>(PhantomData<T>);
-
 macro_rules! complex {
     ($($t:ty),*) => {$(
-        impl Fold for Norms<$t> {
-            type In = Complex<$t>;
-            type Acc = $t;
-            const IDENTITY: $t = 0.0;
-            #[inline(always)]
-            fn lift(x: Complex<$t>) -> $t { x.norm_sqr() }
-            #[inline(always)]
-            fn combine(a: $t, b: $t) -> $t { a + b }
-            fn runs(x: &[Complex<$t>], len: usize, acc: &mut [$t]) { runs_body::<Self>(x, len, acc) }
-            fn rows(x: &[Complex<$t>], stride: usize, acc: &mut [$t]) { rows_body::<Self>(x, stride, acc) }
-        }
-
         impl ReduceElement for Complex<$t> {
             fn supports(op: Reduce) -> bool {
                 !matches!(op, Reduce::Max | Reduce::Min)
@@ -261,13 +260,14 @@ macro_rules! complex {
 
             fn reduce(par: &dyn Par, op: Reduce, layout: &Layout, x: &[Self], out: &mut [Self]) {
                 match op {
-                    Reduce::Prod => reduce::<Prod<Self>>(par, &layout.dims, x, out),
+                    Reduce::Prod => plain::<Self, Prod>().reduce(par, &layout.dims, x, out),
                     Reduce::EuclideanNorm => {
-                        let mut norms = vec![0.0; out.len()];
-                        reduce::<Norms<$t>>(par, &layout.dims, x, &mut norms);
-                        out.iter_mut().zip(norms).for_each(|(out, norm)| *out = norm.sqrt().into());
+                        let squares: Vec<$t> = x.iter().map(Complex::norm_sqr).collect();
+                        let mut sums = vec![0.0; out.len()];
+                        fast::<$t, Sum>().reduce(par, &layout.dims, &squares, &mut sums);
+                        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum.sqrt().into());
                     }
-                    _ => reduce::<Sum<Self>>(par, &layout.dims, x, out),
+                    _ => plain::<Self, Sum>().reduce(par, &layout.dims, x, out),
                 }
                 // The mean of nothing is 0 here, unlike for reals.
                 if op == Reduce::Mean && layout.reduced_len() > 0 {
@@ -291,7 +291,7 @@ fn as_bytes(x: &[bool]) -> &[u8] {
 /// # Panics
 /// If the lengths are not those of `layout`.
 pub fn any(par: &dyn Par, layout: &Layout, x: &[bool], out: &mut [bool]) {
-    logical::<Max<u8>>(par, layout, x, out);
+    logical::<Max>(par, layout, x, out);
 }
 
 /// Writes whether all of the reduced elements are true; true for none.
@@ -299,18 +299,13 @@ pub fn any(par: &dyn Par, layout: &Layout, x: &[bool], out: &mut [bool]) {
 /// # Panics
 /// If the lengths are not those of `layout`.
 pub fn all(par: &dyn Par, layout: &Layout, x: &[bool], out: &mut [bool]) {
-    logical::<Min<u8>>(par, layout, x, out);
+    logical::<Min>(par, layout, x, out);
 }
 
-fn logical<F: Fold<In = u8, Acc = u8>>(
-    par: &dyn Par,
-    layout: &Layout,
-    x: &[bool],
-    out: &mut [bool],
-) {
+fn logical<F: Fold<u8>>(par: &dyn Par, layout: &Layout, x: &[bool], out: &mut [bool]) {
     check(layout, x.len(), out.len());
     let mut bytes = vec![0; out.len()];
-    reduce::<F>(par, &layout.dims, as_bytes(x), &mut bytes);
+    plain::<u8, F>().reduce(par, &layout.dims, as_bytes(x), &mut bytes);
     for (out, byte) in out.iter_mut().zip(bytes) {
         *out = byte != 0;
     }
@@ -332,7 +327,7 @@ macro_rules! l2 {
         impl L2 for $t {
             fn l2(par: &dyn Par, x: &[Self]) -> Self {
                 let mut out = [0.0];
-                reduce::<Squares<$t>>(par, &Layout::all(x.len()).dims, x, &mut out);
+                fast::<$t, Squares>().reduce(par, &Layout::all(x.len()).dims, x, &mut out);
                 0.5 * out[0]
             }
         }
@@ -345,9 +340,7 @@ macro_rules! l2_half {
     ($($t:ty),*) => {$(
         impl L2 for $t {
             fn l2(par: &dyn Par, x: &[Self]) -> Self {
-                let mut wide = vec![0f32; x.len()];
-                to_f32_slice(x, &mut wide);
-                <$t>::from_f32(f32::l2(par, &wide))
+                <$t>::from_f32(f32::l2(par, &widened(par, x)))
             }
         }
     )*};

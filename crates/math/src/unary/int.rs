@@ -26,10 +26,9 @@ ops! {
 
 fn table<T: Int>(op: Unary) -> Option<Kernel1<T>> {
     // 32 and 64 bits are common enough for a copy per instruction set.
-    let wide = T::BITS >= 32;
     macro_rules! pick {
         ($op:ident) => {
-            Some(if wide {
+            Some(if const { T::BITS >= 32 } {
                 kernel1::<T, T, $op>()
             } else {
                 scalar1::<T, T, $op>()

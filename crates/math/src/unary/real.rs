@@ -26,7 +26,8 @@ macro_rules! table {
                     const HAS_HARD: bool = true;
                     #[inline(always)]
                     fn is_hard(x: f32) -> bool { is_huge(x) }
-                    fn slow(x: f32) -> f32 { $slow(x) }
+                    #[inline(always)]
+                    fn slow<I: Isa>(x: f32) -> f32 { $slow(x) }
                 )?
             }
             impl Map1<f64> for $op {

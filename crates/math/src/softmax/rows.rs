@@ -1,0 +1,273 @@
+//! What happens to one block of rows.
+
+use half::{bf16, f16};
+
+use super::MAX_ROWS;
+use crate::num::convert::HalfOrSingle;
+use crate::num::isa::{Isa, multiversion};
+use crate::num::{Float, Num, Real, lanes};
+
+/// A float type with softmax.
+pub trait SoftmaxElement: Float {
+    #[doc(hidden)]
+    fn softmax_block(x: &[Self], columns: usize, out: &mut [Self]);
+    #[doc(hidden)]
+    fn log_softmax_block(x: &[Self], columns: usize, out: &mut [Self]);
+    /// Writes the loss of each row and its gradient, for labels given as probabilities.
+    #[doc(hidden)]
+    fn dense_block(
+        x: &[Self],
+        labels: &[Self],
+        columns: usize,
+        loss: &mut [Self],
+        backprop: &mut [Self],
+    );
+    /// Writes the loss of each row and its gradient, for labels given as columns.
+    #[doc(hidden)]
+    fn sparse_block(
+        x: &[Self],
+        labels: &[usize],
+        columns: usize,
+        loss: &mut [Self],
+        backprop: &mut [Self],
+    );
+}
+
+/// The type that a block is computed in.
+pub(super) trait Native: Float {
+    fn exp<I: Isa>(x: Self) -> Self;
+    fn ln(x: Self) -> Self;
+}
+
+impl Native for f32 {
+    #[inline(always)]
+    fn exp<I: Isa>(x: f32) -> f32 {
+        lanes::exp::<I>(x)
+    }
+    fn ln(x: f32) -> f32 {
+        x.ln()
+    }
+}
+
+impl Native for f64 {
+    #[inline(always)]
+    fn exp<I: Isa>(x: f64) -> f64 {
+        x.exp()
+    }
+    fn ln(x: f64) -> f64 {
+        x.ln()
+    }
+}
+
+/// What a block needs per row.
+struct Rows<T> {
+    maxima: [T; MAX_ROWS],
+    sums: [T; MAX_ROWS],
+}
+
+/// Writes `e^(x - max)` for each row; gives the maximum and the sum of each.
+#[inline(always)]
+fn exp_rows<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) -> Rows<T> {
+    let mut rows = Rows {
+        maxima: [T::ZERO; MAX_ROWS],
+        sums: [T::ZERO; MAX_ROWS],
+    };
+    shift_rows(x, columns, &mut rows.maxima, out);
+    for x in out.iter_mut() {
+        *x = T::exp::<I>(*x);
+    }
+    sum_rows(out, columns, &mut rows.sums);
+    rows
+}
+
+/// `x - max` for each row. A NaN takes no part in the maximum; it makes its row NaN by the sum.
+#[inline(always)]
+fn shift_rows<T: Real>(x: &[T], columns: usize, maxima: &mut [T], out: &mut [T]) {
+    let rows = x.chunks_exact(columns).zip(out.chunks_exact_mut(columns));
+    for ((x, out), max) in rows.zip(maxima) {
+        *max = fold(x, T::LOWEST, |a, b| if b > a { b } else { a });
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = x.sub(*max);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_rows<T: Num>(x: &[T], columns: usize, sums: &mut [T]) {
+    for (x, sum) in x.chunks_exact(columns).zip(sums) {
+        *sum = fold(x, T::ZERO, T::add);
+    }
+}
+
+/// Folds with accumulators side by side: many for long rows, few for short ones.
+#[inline(always)]
+fn fold<T: Copy>(x: &[T], start: T, f: impl Fn(T, T) -> T + Copy) -> T {
+    if x.len() >= 64 {
+        fold_lanes::<T, 32>(x, start, f)
+    } else {
+        fold_lanes::<T, 4>(x, start, f)
+    }
+}
+
+#[inline(always)]
+fn fold_lanes<T: Copy, const N: usize>(x: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
+    let mut acc = [start; N];
+    let mut blocks = x.chunks_exact(N);
+    for block in &mut blocks {
+        for i in 0..N {
+            acc[i] = f(acc[i], block[i]);
+        }
+    }
+    for (acc, &x) in acc.iter_mut().zip(blocks.remainder()) {
+        *acc = f(*acc, x);
+    }
+    let mut n = N;
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            acc[i] = f(acc[i], acc[i + n]);
+        }
+    }
+    acc[0]
+}
+
+#[inline(always)]
+fn softmax_body<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) {
+    let rows = exp_rows::<T, I>(x, columns, out);
+    for (out, &sum) in out.chunks_exact_mut(columns).zip(&rows.sums) {
+        let scale = T::ONE.div(sum);
+        out.iter_mut().for_each(|x| *x = x.mul(scale));
+    }
+}
+
+#[inline(always)]
+fn log_softmax_body<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) {
+    let rows = exp_rows::<T, I>(x, columns, out);
+    let pairs = x.chunks_exact(columns).zip(out.chunks_exact_mut(columns));
+    for (i, (x, out)) in pairs.enumerate() {
+        let (max, log) = (rows.maxima[i], T::ln(rows.sums[i]));
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = x.sub(max).sub(log);
+        }
+    }
+}
+
+#[inline(always)]
+fn dense_body<T: Native, I: Isa>(
+    x: &[T],
+    labels: &[T],
+    columns: usize,
+    loss: &mut [T],
+    backprop: &mut [T],
+) {
+    let rows = exp_rows::<T, I>(x, columns, backprop);
+    let pairs = x.chunks_exact(columns).zip(labels.chunks_exact(columns));
+    for (i, ((x, labels), backprop)) in pairs.zip(backprop.chunks_exact_mut(columns)).enumerate() {
+        let (max, log, scale) = (
+            rows.maxima[i],
+            T::ln(rows.sums[i]),
+            T::ONE.div(rows.sums[i]),
+        );
+        let mut total = [T::ZERO; 8];
+        for ((x, labels), backprop) in x
+            .chunks(8)
+            .zip(labels.chunks(8))
+            .zip(backprop.chunks_mut(8))
+        {
+            for (((total, &x), &label), backprop) in
+                total.iter_mut().zip(x).zip(labels).zip(backprop)
+            {
+                *total = total.add(label.mul(log.sub(x.sub(max))));
+                *backprop = backprop.mul(scale).sub(label);
+            }
+        }
+        loss[i] = total.into_iter().fold(T::ZERO, T::add);
+    }
+}
+
+#[inline(always)]
+fn sparse_body<T: Native, I: Isa>(
+    x: &[T],
+    labels: &[usize],
+    columns: usize,
+    loss: &mut [T],
+    backprop: &mut [T],
+) {
+    let rows = exp_rows::<T, I>(x, columns, backprop);
+    let pairs = x
+        .chunks_exact(columns)
+        .zip(backprop.chunks_exact_mut(columns));
+    for (i, (x, backprop)) in pairs.enumerate() {
+        let scale = T::ONE.div(rows.sums[i]);
+        backprop.iter_mut().for_each(|x| *x = x.mul(scale));
+        backprop[labels[i]] = backprop[labels[i]].sub(T::ONE);
+        loss[i] = T::ln(rows.sums[i]).sub(x[labels[i]].sub(rows.maxima[i]));
+    }
+}
+
+multiversion! { fn softmax<T: Native>(x: &[T], columns: usize, out: &mut [T]) = softmax_body with isa; }
+multiversion! { fn log_softmax<T: Native>(x: &[T], columns: usize, out: &mut [T]) = log_softmax_body with isa; }
+multiversion! {
+    fn dense<T: Native>(x: &[T], labels: &[T], columns: usize, loss: &mut [T], backprop: &mut [T]) = dense_body with isa;
+}
+multiversion! {
+    fn sparse<T: Native>(x: &[T], labels: &[usize], columns: usize, loss: &mut [T], backprop: &mut [T]) = sparse_body with isa;
+}
+
+macro_rules! native {
+    ($($t:ty),*) => {$(
+        impl SoftmaxElement for $t {
+            fn softmax_block(x: &[Self], columns: usize, out: &mut [Self]) {
+                softmax(x, columns, out);
+            }
+            fn log_softmax_block(x: &[Self], columns: usize, out: &mut [Self]) {
+                log_softmax(x, columns, out);
+            }
+            fn dense_block(x: &[Self], labels: &[Self], columns: usize, loss: &mut [Self], backprop: &mut [Self]) {
+                dense(x, labels, columns, loss, backprop);
+            }
+            fn sparse_block(x: &[Self], labels: &[usize], columns: usize, loss: &mut [Self], backprop: &mut [Self]) {
+                sparse(x, labels, columns, loss, backprop);
+            }
+        }
+    )*};
+}
+
+native!(f32, f64);
+
+macro_rules! half {
+    ($($t:ty),*) => {$(
+        impl SoftmaxElement for $t {
+            fn softmax_block(x: &[Self], columns: usize, out: &mut [Self]) {
+                let mut result = vec![0.0; out.len()];
+                softmax(&widened(x), columns, &mut result);
+                Self::narrow(&result, out);
+            }
+            fn log_softmax_block(x: &[Self], columns: usize, out: &mut [Self]) {
+                let mut result = vec![0.0; out.len()];
+                log_softmax(&widened(x), columns, &mut result);
+                Self::narrow(&result, out);
+            }
+            fn dense_block(x: &[Self], labels: &[Self], columns: usize, loss: &mut [Self], backprop: &mut [Self]) {
+                let (mut wide_loss, mut result) = (vec![0.0; loss.len()], vec![0.0; x.len()]);
+                dense(&widened(x), &widened(labels), columns, &mut wide_loss, &mut result);
+                Self::narrow(&wide_loss, loss);
+                Self::narrow(&result, backprop);
+            }
+            fn sparse_block(x: &[Self], labels: &[usize], columns: usize, loss: &mut [Self], backprop: &mut [Self]) {
+                let (mut wide_loss, mut result) = (vec![0.0; loss.len()], vec![0.0; x.len()]);
+                sparse(&widened(x), labels, columns, &mut wide_loss, &mut result);
+                Self::narrow(&wide_loss, loss);
+                Self::narrow(&result, backprop);
+            }
+        }
+    )*};
+}
+
+half!(f16, bf16);
+
+fn widened<T: HalfOrSingle>(x: &[T]) -> Vec<f32> {
+    let mut wide = vec![0.0; x.len()];
+    T::widen(x, &mut wide);
+    wide
+}
