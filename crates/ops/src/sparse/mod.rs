@@ -1,9 +1,117 @@
-//! Sparse tensors.
+//! Sparse tensors: indices (one row per value), values, dense shape.
+
+mod add;
+mod matmul;
+mod reduce_sum;
+mod reorder;
+mod to_dense;
 
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "sparse",
-    ops: &[],
+    ops: &[
+        &add::OP,
+        &matmul::OP,
+        &reduce_sum::OP,
+        &reorder::OP,
+        &to_dense::OP,
+    ],
     tables: &[],
 };
+
+use tensorfleet_kernel::KernelCtx;
+use tensorfleet_status::{Result, invalid_argument};
+use tensorfleet_tensor::{DType, Shape, Tensor};
+
+/// The coordinates of a sparse tensor, checked against its shape.
+struct Coordinates {
+    /// Row-major, `rank` numbers per value.
+    flat: Vec<i64>,
+    rank: usize,
+    shape: Shape,
+}
+
+impl Coordinates {
+    /// Reads indices and shape; every index must lie within the shape.
+    fn new(indices: &Tensor, values: &Tensor, shape: &Tensor) -> Result<Coordinates> {
+        if indices.rank() != 2 {
+            return Err(invalid_argument!(
+                "Input indices should be a matrix but received shape {}",
+                indices.shape()
+            ));
+        }
+        if values.rank() != 1 || shape.rank() != 1 {
+            return Err(invalid_argument!(
+                "values and shape should be vectors but received shapes {} and {}",
+                values.shape(),
+                shape.shape()
+            ));
+        }
+        let (count, rank) = (indices.shape().dim(0), indices.shape().dim(1));
+        if values.elements() != count {
+            return Err(invalid_argument!(
+                "number of values must match first dimension of indices, got {} values and indices shape {}",
+                values.elements(),
+                indices.shape()
+            ));
+        }
+        if shape.elements() != rank {
+            return Err(invalid_argument!(
+                "number of dimensions must match second dimension of indices, got {} dimensions and indices shape {}",
+                shape.elements(),
+                indices.shape()
+            ));
+        }
+        let shape = Shape::new(&integers(shape)?)?;
+        let flat = integers(indices)?;
+        for (row, index) in flat.chunks_exact(rank.max(1)).enumerate() {
+            if let Some(axis) = (0..rank).find(|axis| !(0..shape[*axis]).contains(&index[*axis])) {
+                return Err(invalid_argument!(
+                    "index ({}) at position {row} is out of bounds for dimension {axis} of shape {shape}",
+                    index[axis]
+                ));
+            }
+        }
+        Ok(Coordinates { flat, rank, shape })
+    }
+
+    fn len(&self) -> usize {
+        self.flat.len() / self.rank.max(1)
+    }
+
+    fn row(&self, index: usize) -> &[i64] {
+        &self.flat[index * self.rank..(index + 1) * self.rank]
+    }
+
+    /// The position of a value in the dense tensor.
+    fn position(&self, index: usize) -> usize {
+        self.row(index)
+            .iter()
+            .zip(self.shape.iter())
+            .fold(0, |position, (at, dim)| {
+                position * *dim as usize + *at as usize
+            })
+    }
+}
+
+/// An int32 or int64 tensor as `i64`s.
+fn integers(tensor: &Tensor) -> Result<Vec<i64>> {
+    Ok(match tensor.dtype() {
+        DType::I32 => tensor
+            .slice::<i32>()?
+            .iter()
+            .map(|value| i64::from(*value))
+            .collect(),
+        _ => tensor.slice::<i64>()?.to_vec(),
+    })
+}
+
+/// The coordinates in inputs `first`, `first + 1` (values) and `first + 2` (shape).
+fn coordinates(ctx: &KernelCtx<'_>, first: usize) -> Result<Coordinates> {
+    Coordinates::new(
+        ctx.input(first)?,
+        ctx.input(first + 1)?,
+        ctx.input(first + 2)?,
+    )
+}

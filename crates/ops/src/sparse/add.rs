@@ -1,0 +1,184 @@
+//! `SparseAdd`: the sum of two sparse tensors of one shape; sums smaller than a threshold are left out.
+//!
+//! TensorFlow: SparseAdd(a_indices, a_values: T, a_shape, b_indices, b_values: T, b_shape, thresh: Treal) ->
+//! (sum_indices, sum_values, sum_shape). Both must be in row-major order; a value in only one of them is kept if |value| >= thresh.
+
+use std::cmp::Ordering;
+
+use num_complex::ComplexFloat;
+use tensorfleet_graph::example::{ex, ex_err, f32s, i64s};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
+
+use super::{Coordinates, coordinates};
+
+const TYPES: &[DType] = &[
+    DType::F32,
+    DType::F64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::C64,
+    DType::C128,
+];
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "SparseAdd",
+    inputs: &[
+        "a_indices: int64",
+        "a_values: T",
+        "a_shape: int64",
+        "b_indices: int64",
+        "b_values: T",
+        "b_shape: int64",
+        "thresh: Treal",
+    ],
+    outputs: &["sum_indices: int64", "sum_values: T", "sum_shape: int64"],
+    attrs: &[
+        "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}",
+        "Treal: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+    ],
+    gradient: Gradient::None("needs SparseAddGrad"),
+    kernels: &[cpu(&[("T", TYPES)], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "overlap",
+            &[
+                i64s(&[2, 2], &[0, 0, 1, 1]),
+                f32s(&[2], &[1.0, 2.0]),
+                i64s(&[2], &[2, 2]),
+                i64s(&[2, 2], &[0, 1, 1, 1]),
+                f32s(&[2], &[3.0, 4.0]),
+                i64s(&[2], &[2, 2]),
+                f32s(&[], &[0.0]),
+            ],
+            &[
+                i64s(&[3, 2], &[0, 0, 0, 1, 1, 1]),
+                f32s(&[3], &[1.0, 3.0, 6.0]),
+                i64s(&[2], &[2, 2]),
+            ],
+        ),
+        ex(
+            "threshold",
+            &[
+                i64s(&[2, 1], &[0, 1]),
+                f32s(&[2], &[0.5, 2.0]),
+                i64s(&[1], &[3]),
+                i64s(&[1, 1], &[1]),
+                f32s(&[1], &[-2.0]),
+                i64s(&[1], &[3]),
+                f32s(&[], &[0.25]),
+            ],
+            &[i64s(&[1, 1], &[0]), f32s(&[1], &[0.5]), i64s(&[1], &[3])],
+        ),
+        ex_err(
+            "shapes differ",
+            &[],
+            &[
+                i64s(&[1, 1], &[0]),
+                f32s(&[1], &[0.5]),
+                i64s(&[1], &[3]),
+                i64s(&[1, 1], &[1]),
+                f32s(&[1], &[-2.0]),
+                i64s(&[1], &[4]),
+                f32s(&[], &[0.0]),
+            ],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    match node.attrs.dtype("T")? {
+        DType::F32 => kernel::<f32>(|value| f64::from(value.abs())),
+        DType::F64 => kernel::<f64>(f64::abs),
+        DType::I8 => kernel::<i8>(|value| f64::from(value).abs()),
+        DType::I16 => kernel::<i16>(|value| f64::from(value).abs()),
+        DType::I32 => kernel::<i32>(|value| f64::from(value).abs()),
+        DType::I64 => kernel::<i64>(|value| (value as f64).abs()),
+        DType::C64 => kernel::<Complex32>(|value| f64::from(value.abs())),
+        DType::C128 => kernel::<Complex64>(ComplexFloat::abs),
+        other => Err(internal!("sparse tensors of {other} are not added")),
+    }
+}
+
+fn kernel<T: Element + Copy + std::ops::Add<Output = T>>(size: fn(T) -> f64) -> Result<AnyKernel> {
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let (a, b) = (coordinates(ctx, 0)?, coordinates(ctx, 3)?);
+        if a.shape != b.shape {
+            return Err(invalid_argument!(
+                "Operands' shapes do not match: {} vs. {}",
+                a.shape,
+                b.shape
+            ));
+        }
+        let threshold = threshold(ctx.input(6)?)?;
+        let (indices, values) = merge::<T>(&a, &b, ctx.input(1)?, ctx.input(4)?, |value| {
+            size(value) >= threshold
+        })?;
+        let shape = ctx.input(2)?.clone();
+        ctx.set(
+            0,
+            Tensor::from_vec(Shape::matrix(values.len(), a.rank)?, indices)?,
+        );
+        ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
+        ctx.set(2, shape);
+        Ok(())
+    })
+}
+
+fn threshold(tensor: &Tensor) -> Result<f64> {
+    if tensor.rank() != 0 {
+        return Err(invalid_argument!(
+            "The magnitude threshold must be a scalar: got shape {}",
+            tensor.shape()
+        ));
+    }
+    Ok(match tensor.dtype() {
+        DType::F32 => f64::from(tensor.to_scalar::<f32>()?),
+        DType::F64 => tensor.to_scalar::<f64>()?,
+        DType::I8 => f64::from(tensor.to_scalar::<i8>()?),
+        DType::I16 => f64::from(tensor.to_scalar::<i16>()?),
+        DType::I32 => f64::from(tensor.to_scalar::<i32>()?),
+        DType::I64 => tensor.to_scalar::<i64>()? as f64,
+        other => return Err(invalid_argument!("a threshold of {other} is not supported")),
+    })
+}
+
+/// Walks both index lists in step.
+fn merge<T: Element + Copy + std::ops::Add<Output = T>>(
+    a: &Coordinates,
+    b: &Coordinates,
+    a_values: &Tensor,
+    b_values: &Tensor,
+    keep: impl Fn(T) -> bool,
+) -> Result<(Vec<i64>, Vec<T>)> {
+    let (a_values, b_values) = (a_values.slice::<T>()?, b_values.slice::<T>()?);
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        let order = match (i < a.len(), j < b.len()) {
+            (true, true) => a.row(i).cmp(b.row(j)),
+            (true, false) => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        let (row, value) = match order {
+            Ordering::Less => (a.row(i), a_values[i]),
+            Ordering::Greater => (b.row(j), b_values[j]),
+            Ordering::Equal => (a.row(i), a_values[i] + b_values[j]),
+        };
+        if keep(value) {
+            indices.extend_from_slice(row);
+            values.push(value);
+        }
+        i += usize::from(order != Ordering::Greater);
+        j += usize::from(order != Ordering::Less);
+    }
+    Ok((indices, values))
+}

@@ -1,0 +1,99 @@
+//! `SparseReorder`: the values of a sparse tensor in row-major order of their indices.
+//!
+//! TensorFlow: SparseReorder(input_indices: int64, input_values: T, input_shape: int64) -> (output_indices, output_values).
+
+use tensorfleet_graph::example::{ex, ex_err, i64s, strs, x};
+use tensorfleet_graph::infer::InferCtx;
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result};
+use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
+
+use super::coordinates;
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "SparseReorder",
+    inputs: &[
+        "input_indices: int64",
+        "input_values: T",
+        "input_shape: int64",
+    ],
+    outputs: &["output_indices: int64", "output_values: T"],
+    attrs: &["T: type"],
+    infer,
+    gradient: Gradient::None("not needed by training so far"),
+    kernels: &[cpu(&[], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "three values",
+            &[
+                i64s(&[3, 2], &[1, 0, 0, 1, 0, 0]),
+                x(&[3], &[1.0, 2.0, 3.0]),
+                i64s(&[2], &[2, 2]),
+            ],
+            &[
+                i64s(&[3, 2], &[0, 0, 0, 1, 1, 0]),
+                x(&[3], &[3.0, 2.0, 1.0]),
+            ],
+        ),
+        ex(
+            "strings",
+            &[
+                i64s(&[2, 1], &[4, 2]),
+                strs(&[2], &["a", "b"]),
+                i64s(&[1], &[5]),
+            ],
+            &[i64s(&[2, 1], &[2, 4]), strs(&[2], &["b", "a"])],
+        ),
+        ex_err(
+            "lengths differ",
+            &[],
+            &[
+                i64s(&[1, 1], &[0]),
+                strs(&[2], &["a", "b"]),
+                i64s(&[1], &[5]),
+            ],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
+    let (indices, values) = (ctx.input(0).clone(), ctx.input(1).clone());
+    ctx.set(0, indices);
+    ctx.set(1, values);
+    Ok(())
+}
+
+fn build(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let coordinates = coordinates(ctx, 0)?;
+        let mut order: Vec<usize> = (0..coordinates.len()).collect();
+        order.sort_by_key(|index| coordinates.position(*index));
+        let indices: Vec<i64> = order
+            .iter()
+            .flat_map(|index| coordinates.row(*index))
+            .copied()
+            .collect();
+        let values = ctx.input(1)?;
+        let mut sorted = ctx.allocate(values.dtype(), values.shape().clone())?;
+        by_word!(values.dtype(), W => pick::<W>(values, &order, &mut sorted))?;
+        ctx.set(
+            0,
+            Tensor::from_vec(Shape::matrix(order.len(), coordinates.rank)?, indices)?,
+        );
+        ctx.set(1, sorted);
+        Ok(())
+    })
+}
+
+fn pick<W: Word>(values: &Tensor, order: &[usize], out: &mut Tensor) -> Result<()> {
+    let values = values.words::<W>()?;
+    for (slot, index) in out.words_mut::<W>()?.iter_mut().zip(order) {
+        *slot = values[*index].clone();
+    }
+    Ok(())
+}

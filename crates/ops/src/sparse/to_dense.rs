@@ -1,0 +1,222 @@
+//! `SparseToDense`: values at their places, a default everywhere else.
+//!
+//! TensorFlow: SparseToDense(sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T) -> dense: T.
+//! Indices may be a scalar, a vector (of a vector output) or a matrix; validate_indices wants them sorted and without repeats.
+
+use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
+use tensorfleet_graph::infer::InferCtx;
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
+
+use super::integers;
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "SparseToDense",
+    inputs: &[
+        "sparse_indices: Tindices",
+        "output_shape: Tindices",
+        "sparse_values: T",
+        "default_value: T",
+    ],
+    outputs: &["dense: T"],
+    attrs: &[
+        "validate_indices: bool = true",
+        "T: type",
+        "Tindices: {int32, int64}",
+    ],
+    infer,
+    gradient: Gradient::None("not needed by training so far"),
+    kernels: &[cpu(&[], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "matrix",
+            &[
+                i64s(&[2, 2], &[0, 1, 1, 0]),
+                i64s(&[2], &[2, 2]),
+                x(&[2], &[5.0, 6.0]),
+                x(&[], &[1.0]),
+            ],
+            &[x(&[2, 2], &[1.0, 5.0, 6.0, 1.0])],
+        ),
+        ex(
+            "vector, one value",
+            &[
+                i32s(&[2], &[0, 2]),
+                i32s(&[1], &[4]),
+                f32s(&[], &[7.0]),
+                f32s(&[], &[0.0]),
+            ],
+            &[f32s(&[4], &[7.0, 0.0, 7.0, 0.0])],
+        ),
+        ex(
+            "scalar index",
+            &[
+                i32s(&[], &[1]),
+                i32s(&[1], &[3]),
+                f32s(&[], &[7.0]),
+                f32s(&[], &[0.0]),
+            ],
+            &[f32s(&[3], &[0.0, 7.0, 0.0])],
+        ),
+        ex_err(
+            "out of bounds",
+            &[],
+            &[
+                i32s(&[1], &[3]),
+                i32s(&[1], &[3]),
+                f32s(&[], &[7.0]),
+                f32s(&[], &[0.0]),
+            ],
+            Code::InvalidArgument,
+            "out of bounds",
+        ),
+        ex_err(
+            "not sorted",
+            &[],
+            &[
+                i32s(&[2], &[2, 1]),
+                i32s(&[1], &[3]),
+                f32s(&[], &[7.0]),
+                f32s(&[], &[0.0]),
+            ],
+            Code::InvalidArgument,
+            "out of order",
+        ),
+        ex_err(
+            "twice",
+            &[],
+            &[
+                i32s(&[2], &[1, 1]),
+                i32s(&[1], &[3]),
+                f32s(&[], &[7.0]),
+                f32s(&[], &[0.0]),
+            ],
+            Code::InvalidArgument,
+            "repeated",
+        ),
+        ex_attrs(
+            "not validated",
+            &[("validate_indices", "false")],
+            &[
+                i32s(&[2], &[2, 1]),
+                i32s(&[1], &[3]),
+                f32s(&[2], &[7.0, 8.0]),
+                f32s(&[], &[0.0]),
+            ],
+            &[f32s(&[3], &[0.0, 8.0, 7.0])],
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
+    let shape = ctx.shape_from(1);
+    ctx.set(0, shape);
+    Ok(())
+}
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    let validate = node.attrs.bool("validate_indices")?;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let (indices, shape, values, default) =
+            (ctx.input(0)?, ctx.input(1)?, ctx.input(2)?, ctx.input(3)?);
+        if indices.rank() > 2 {
+            return Err(invalid_argument!(
+                "sparse_indices should be a scalar, vector, or matrix, got shape {}",
+                indices.shape()
+            ));
+        }
+        if shape.rank() != 1 {
+            return Err(invalid_argument!(
+                "output_shape must be rank 1, got shape {}",
+                shape.shape()
+            ));
+        }
+        if default.rank() != 0 {
+            return Err(invalid_argument!(
+                "default_value should be a scalar, got shape {}",
+                default.shape()
+            ));
+        }
+        let (count, width) = match indices.rank() {
+            2 => (indices.shape().dim(0), indices.shape().dim(1)),
+            _ => (indices.elements(), 1),
+        };
+        if shape.elements() != width {
+            return Err(invalid_argument!(
+                "output_shape has incorrect number of elements: {} should be: {width}",
+                shape.elements()
+            ));
+        }
+        if values.rank() > 1 || (values.rank() == 1 && values.elements() != count) {
+            return Err(invalid_argument!(
+                "sparse_values has incorrect shape {}, should be [] or [{count}]",
+                values.shape()
+            ));
+        }
+        let shape = Shape::new(&integers(shape)?)?;
+        let places = places(&integers(indices)?, width, &shape, validate)?;
+        let mut out = ctx.allocate(values.dtype(), shape)?;
+        by_word!(values.dtype(), W => fill::<W>(values, default, &places, &mut out))?;
+        ctx.set(0, out);
+        Ok(())
+    })
+}
+
+fn places(indices: &[i64], width: usize, shape: &Shape, validate: bool) -> Result<Vec<usize>> {
+    let mut places = Vec::with_capacity(indices.len() / width.max(1));
+    let mut last: Option<&[i64]> = None;
+    for (row, index) in indices.chunks_exact(width.max(1)).enumerate() {
+        if index
+            .iter()
+            .zip(shape.iter())
+            .any(|(at, dim)| !(0..*dim).contains(at))
+        {
+            return Err(invalid_argument!(
+                "indices[{row}] = {index:?} is out of bounds: need 0 <= index < {shape}"
+            ));
+        }
+        match last {
+            Some(last) if validate && index == last => {
+                return Err(invalid_argument!("indices[{row}] = {index:?} is repeated"));
+            }
+            Some(last) if validate && index < last => {
+                return Err(invalid_argument!(
+                    "indices[{row}] = {index:?} is out of order. Many sparse ops require sorted indices."
+                ));
+            }
+            _ => {}
+        }
+        places.push(
+            index
+                .iter()
+                .zip(shape.iter())
+                .fold(0, |place, (at, dim)| place * *dim as usize + *at as usize),
+        );
+        last = Some(index);
+    }
+    Ok(places)
+}
+
+fn fill<W: Word>(
+    values: &Tensor,
+    default: &Tensor,
+    places: &[usize],
+    out: &mut Tensor,
+) -> Result<()> {
+    let values = values.words::<W>()?;
+    let default = &default.words::<W>()?[0];
+    let dense = out.words_mut::<W>()?;
+    dense.fill(default.clone());
+    for (index, place) in places.iter().enumerate() {
+        dense[*place] = if values.len() == 1 {
+            values[0].clone()
+        } else {
+            values[index].clone()
+        };
+    }
+    Ok(())
+}
