@@ -1,6 +1,7 @@
 //! Rows updated by index, in the order of the indices.
 
 use super::index::{BadIndex, Index, check_indices};
+use super::mover::copy_bytes;
 use super::prefetch::{AHEAD, prefetch};
 use super::{Item, by_size};
 use crate::disjoint::Disjoint;
@@ -32,44 +33,52 @@ pub fn scatter<T: Item, I: Index>(
     updates: Updates<'_, T>,
     update: impl Fn(&mut T, &T) + Sync,
 ) -> Result<(), BadIndex> {
-    let rows = dst.len().checked_div(row_len).unwrap_or(0);
-    assert_eq!(rows * row_len, dst.len(), "destination is not whole rows");
     if let Updates::Rows(updates) = updates {
         assert_eq!(updates.len(), indices.len() * row_len, "rows of updates");
     }
-    if row_len > 0 {
-        check_indices(indices, rows)?;
-    }
+    let operands = |position: usize| match updates {
+        Updates::Rows(updates) => &updates[position * row_len..(position + 1) * row_len],
+        Updates::Scalar(_) => &[],
+    };
+    let apply = |row: &mut [T], position: usize| match updates {
+        Updates::Rows(_) => {
+            for (element, operand) in row.iter_mut().zip(operands(position)) {
+                update(element, operand);
+            }
+        }
+        Updates::Scalar(operand) => row.iter_mut().for_each(|element| update(element, operand)),
+    };
+    for_rows(par, dst, row_len, indices, operands, apply)
+}
+
+/// Calls `apply(row, position)` for the row that each index names, in their order; `operands` tells what it will read.
+pub(crate) fn for_rows<'a, T: Item + 'a, I: Index>(
+    par: &dyn Par,
+    dst: &mut [T],
+    row_len: usize,
+    indices: &[I],
+    operands: impl Fn(usize) -> &'a [T] + Sync,
+    apply: impl Fn(&mut [T], usize) + Sync,
+) -> Result<(), BadIndex> {
+    let rows = dst.len().checked_div(row_len).unwrap_or(0);
+    assert_eq!(rows * row_len, dst.len(), "destination is not whole rows");
     if row_len == 0 || indices.is_empty() {
         return Ok(());
     }
+    check_indices(indices, rows)?;
     let table = Disjoint::new(dst);
-    for_owned_rows(par, indices, row_len, |rows| {
+    for_owned_rows(par, indices, row_len, |own| {
         // SAFETY: this task alone has the row, by `for_owned_rows`; the slice is gone before the next is made.
         let row = |position: usize| unsafe {
             table.slice(indices[position].position() * row_len, row_len)
         };
         for_each_ahead(
-            rows,
+            own,
             |position| {
                 prefetch(row(position));
-                if let Updates::Rows(updates) = updates {
-                    prefetch(&updates[position * row_len..(position + 1) * row_len]);
-                }
+                prefetch(operands(position));
             },
-            |position| match updates {
-                Updates::Rows(updates) => {
-                    let updates = &updates[position * row_len..(position + 1) * row_len];
-                    for (element, operand) in row(position).iter_mut().zip(updates) {
-                        update(element, operand);
-                    }
-                }
-                Updates::Scalar(operand) => {
-                    for element in row(position) {
-                        update(element, operand);
-                    }
-                }
-            },
+            |position| apply(row(position), position),
         );
     });
     Ok(())
@@ -92,7 +101,9 @@ pub fn scatter_update_bytes<I: Index>(
         let updates = Updates::Rows(Cell::of(updates));
         scatter(par, Cell::of_mut(dst), 1, indices, updates, Clone::clone_from)
     }, else {
-        scatter(par, dst, row, indices, Updates::Rows(updates), Clone::clone_from)
+        assert_eq!(updates.len(), indices.len() * row, "rows of updates");
+        let operands = |position: usize| &updates[position * row..(position + 1) * row];
+        for_rows(par, dst, row, indices, operands, |dst, position| copy_bytes(operands(position), dst))
     })
 }
 

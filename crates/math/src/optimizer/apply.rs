@@ -10,8 +10,8 @@ use crate::par::Par;
 
 /// Elements per task.
 const GRAIN: usize = 16 * 1024;
-/// Elements updated together; copies of them stay in the first-level cache, where nothing else can alias them.
-const BLOCK: usize = 128;
+/// Elements updated together: few enough for their copies to live in registers, where nothing can alias them.
+const BLOCK: usize = 16;
 
 /// How one weight and its `SLOTS` slots change by one element of a gradient.
 pub trait Rule<W: Wide, const SLOTS: usize>: Copy + Send + Sync {
@@ -125,29 +125,37 @@ trait Work {
 impl<T: Weight, R: Rule<T::Wide, SLOTS>, const SLOTS: usize> Work for Update<'_, T, R, SLOTS> {
     #[inline(always)]
     fn work(mut self) {
+        let whole = self.var.len() / BLOCK * BLOCK;
+        for at in (0..whole).step_by(BLOCK) {
+            self.block(at, BLOCK);
+        }
+        self.block(whole, self.var.len() - whole);
+    }
+}
+
+impl<T: Weight, R: Rule<T::Wide, SLOTS>, const SLOTS: usize> Update<'_, T, R, SLOTS> {
+    #[inline(always)]
+    fn block(&mut self, at: usize, len: usize) {
         let zero = T::Wide::default();
         let mut var = [zero; BLOCK];
         let mut grad = [zero; BLOCK];
         let mut slots = [[zero; BLOCK]; SLOTS];
-        for at in (0..self.var.len()).step_by(BLOCK) {
-            let len = BLOCK.min(self.var.len() - at);
-            T::widen(&self.var[at..at + len], &mut var[..len]);
-            T::widen(&self.grad[at..at + len], &mut grad[..len]);
-            for (wide, slot) in slots.iter_mut().zip(&self.slots) {
-                T::widen(&slot[at..at + len], &mut wide[..len]);
+        T::widen(&self.var[at..at + len], &mut var[..len]);
+        T::widen(&self.grad[at..at + len], &mut grad[..len]);
+        for (wide, slot) in slots.iter_mut().zip(&self.slots) {
+            T::widen(&slot[at..at + len], &mut wide[..len]);
+        }
+        for i in 0..len {
+            let old = std::array::from_fn(|slot| slots[slot][i]);
+            let (weight, new) = self.rule.step(var[i], old, grad[i]);
+            var[i] = weight;
+            for (slot, new) in slots.iter_mut().zip(new) {
+                slot[i] = new;
             }
-            for i in 0..len {
-                let old = std::array::from_fn(|slot| slots[slot][i]);
-                let (weight, new) = self.rule.step(var[i], old, grad[i]);
-                var[i] = weight;
-                for (slot, new) in slots.iter_mut().zip(new) {
-                    slot[i] = new;
-                }
-            }
-            T::narrow(&var[..len], &mut self.var[at..at + len]);
-            for (wide, slot) in slots.iter().zip(&mut self.slots) {
-                T::narrow(&wide[..len], &mut slot[at..at + len]);
-            }
+        }
+        T::narrow(&var[..len], &mut self.var[at..at + len]);
+        for (wide, slot) in slots.iter().zip(&mut self.slots) {
+            T::narrow(&wide[..len], &mut slot[at..at + len]);
         }
     }
 }

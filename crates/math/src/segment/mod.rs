@@ -14,6 +14,7 @@
 //! assert_eq!(out, [2.0, 0.0, 4.0]);
 //! ```
 
+mod bincount;
 mod fold;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::num::Num;
 use crate::num::isa::multiversion;
 use crate::par::{Par, chunks_mut, rows_mut};
 
+pub use bincount::bincount;
 use fold::Fold;
 pub use fold::SegmentElement;
 
