@@ -19,6 +19,7 @@ pub(crate) static FAMILY: Family = Family {
     name: "math",
     ops: &[
         &binary::next_after::OP,
+        &matmul::einsum::OP,
         &matmul::fused::OP,
         &matmul::single::OP,
         &unary::composition::OP,

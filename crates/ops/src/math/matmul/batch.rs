@@ -219,7 +219,7 @@ const BATCH: OpDef = OpDef {
 
 /// What is asked of the leading dimensions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Leading {
+pub(super) enum Leading {
     Equal,
     Broadcast,
 }
@@ -389,7 +389,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn new(x: &Shape, y: &Shape, adjoint: [bool; 2], leading: Leading) -> Result<Plan> {
+    pub(super) fn new(x: &Shape, y: &Shape, adjoint: [bool; 2], leading: Leading) -> Result<Plan> {
         check_leading(x, y, leading)?;
         let lead = |shape: &Shape| Shape::new(&shape[..shape.rank() - 2]);
         let (x_lead, y_lead) = (lead(x)?, lead(y)?);
@@ -407,7 +407,7 @@ impl Plan {
         })
     }
 
-    fn run<T: Element + gemm::Element>(
+    pub(super) fn run<T: Element + gemm::Element>(
         &self,
         ctx: &KernelCtx<'_>,
         x: &[T],

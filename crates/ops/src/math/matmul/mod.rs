@@ -1,6 +1,9 @@
 //! Matrix products: one, batches, with a fused ending, and sums over named indices.
 
 pub(crate) mod batch;
+pub(crate) mod einsum;
+mod einsum_grad;
+mod equation;
 pub(crate) mod fused;
 pub(crate) mod single;
 
