@@ -40,7 +40,7 @@ where
     [vec![var], slots.to_vec()].concat()
 }
 
-fn run<T: Weight + Num>(name: &str) -> Vec<Vec<T>> {
+fn run<T: Weight<Wide: RealWide> + Num>(name: &str) -> Vec<Vec<T>> {
     let c = <T::Wide as Wide>::of;
     let (op, sparse) = match name.strip_prefix("sparse_") {
         Some(op) => (op, true),
@@ -175,7 +175,12 @@ fn run<T: Weight + Num>(name: &str) -> Vec<Vec<T>> {
     }
 }
 
-fn check<T: Weight + Num>(name: &str, expected: &[Vec<f64>], tolerance: f64, to_f64: fn(T) -> f64) {
+fn check<T: Weight<Wide: RealWide> + Num>(
+    name: &str,
+    expected: &[Vec<f64>],
+    tolerance: f64,
+    to_f64: fn(T) -> f64,
+) {
     let got = run::<T>(name);
     assert_eq!(got.len(), expected.len(), "{name}");
     for (got, expected) in got.iter().zip(expected) {
