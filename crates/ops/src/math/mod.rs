@@ -6,7 +6,7 @@ mod calculus;
 mod check_numerics;
 mod compare;
 mod complex;
-mod elementwise;
+pub(crate) mod elementwise;
 mod logical;
 mod matmul;
 mod reduce;

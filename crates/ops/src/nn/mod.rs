@@ -1,9 +1,29 @@
 //! Neural network ops: convolutions, pooling, activations, losses, normalisation.
 
+mod activation;
+mod bias;
+mod conv2d;
+mod conv_attrs;
+mod cross_entropy;
+mod depthwise;
+mod in_top_k;
+mod l2_loss;
+mod leaky_relu;
+mod softmax;
+
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "nn",
-    ops: &[],
-    tables: &[],
+    ops: &[&l2_loss::OP],
+    tables: &[
+        &activation::OPS,
+        &bias::OPS,
+        &conv2d::OPS,
+        &cross_entropy::OPS,
+        &depthwise::OPS,
+        &in_top_k::OPS,
+        &leaky_relu::OPS,
+        &softmax::OPS,
+    ],
 };

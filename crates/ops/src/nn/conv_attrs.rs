@@ -1,0 +1,70 @@
+//! What all convolutions and poolings read from their attributes.
+
+use tensorfleet_kernel::{Attrs, NodeInfo};
+use tensorfleet_math::conv::Padding;
+use tensorfleet_status::{Result, invalid_argument, unimplemented};
+use tensorfleet_tensor::Shape;
+
+/// Strides, dilations and padding of a two-dimensional window over NHWC images.
+#[derive(Clone, Copy)]
+pub(super) struct WindowAttrs {
+    pub(super) stride: [usize; 2],
+    pub(super) dilation: [usize; 2],
+    pub(super) padding: Padding,
+}
+
+impl WindowAttrs {
+    /// Reads and checks them. Images with channels first have no CPU kernels in TensorFlow either.
+    pub(super) fn new(node: &NodeInfo) -> Result<WindowAttrs> {
+        let attrs = &node.attrs;
+        let format = attrs.str("data_format")?;
+        if format != "NHWC" {
+            return Err(unimplemented!("The {} op currently only supports the NHWC tensor format on the CPU. The op was given the format: {format}", node.op));
+        }
+        let dilation = if attrs.get("dilations").is_some() { pair(attrs, "dilations")? } else { [1, 1] };
+        Ok(WindowAttrs {
+            stride: pair(attrs, "strides")?,
+            dilation,
+            padding: padding(attrs)?,
+        })
+    }
+}
+
+/// The two middle numbers of a list of four, the others being one.
+pub(super) fn pair(attrs: &Attrs, name: &str) -> Result<[usize; 2]> {
+    let values = attrs.ints(name)?;
+    let [batch, height, width, channels] = *values else {
+        return Err(invalid_argument!("Sliding window {name} field must specify 4 dimensions, got {}", values.len()));
+    };
+    if batch != 1 || channels != 1 {
+        return Err(unimplemented!("Current implementation does not yet support {name} in the batch and depth dimensions."));
+    }
+    match (usize::try_from(height), usize::try_from(width)) {
+        (Ok(height), Ok(width)) if height > 0 && width > 0 => Ok([height, width]),
+        _ => Err(invalid_argument!("{name} must be positive, got {values:?}")),
+    }
+}
+
+fn padding(attrs: &Attrs) -> Result<Padding> {
+    let explicit = if attrs.get("explicit_paddings").is_some() { attrs.ints("explicit_paddings")? } else { &[] };
+    match attrs.str("padding")? {
+        "EXPLICIT" => {
+            let [0, 0, top, bottom, left, right, 0, 0] = *explicit else {
+                return Err(invalid_argument!("explicit_paddings attribute must contain 8 values, those of the batch and depth dimensions zero, got {explicit:?}"));
+            };
+            let size = |value: i64| usize::try_from(value).map_err(|_| invalid_argument!("explicit paddings must be nonnegative, got {value}"));
+            Ok(Padding::Explicit([[size(top)?, size(bottom)?], [size(left)?, size(right)?]]))
+        }
+        _ if !explicit.is_empty() => Err(invalid_argument!("explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT")),
+        "SAME" => Ok(Padding::Same),
+        _ => Ok(Padding::Valid),
+    }
+}
+
+/// The four dimensions of images or filters.
+pub(super) fn four(shape: &Shape, what: &str) -> Result<[usize; 4]> {
+    if shape.rank() != 4 {
+        return Err(invalid_argument!("{what} must be 4-dimensional: {shape}"));
+    }
+    Ok([shape.dim(0), shape.dim(1), shape.dim(2), shape.dim(3)])
+}

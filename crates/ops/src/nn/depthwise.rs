@@ -1,0 +1,125 @@
+//! `DepthwiseConv2dNative` and its gradients: every channel convolved by itself.
+//!
+//! TensorFlow: DepthwiseConv2dNative(input: T, filter: T[h, w, channels, multiplier]) -> output: T, with the attributes of
+//! Conv2D; the gradients take the sizes of what they compute as int32 tensors.
+
+use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, ramp};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::conv::{Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward};
+use tensorfleet_math::gemm::Epilogue;
+use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_tensor::{Element, Tensor};
+
+use super::conv2d::{check_backprop, output_shape, sizes, with_attrs};
+use super::conv_attrs::{WindowAttrs, four};
+use crate::by_float;
+use crate::types::FLOATS;
+
+const ATTRS: &[&str] = &[
+    "T: {half, bfloat16, float, double}",
+    "strides: list(int)",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+];
+
+const STRIDES: (&str, &str) = ("strides", "[1, 2, 2, 1]");
+const SAME: (&str, &str) = ("padding", "'SAME'");
+
+const DEPTHWISE: OpDef = OpDef {
+    outputs: &["output: T"],
+    attrs: ATTRS,
+    cost: Cost::Expensive,
+    exactness: Exactness::Relative(2e-5),
+    ..OpDef::BLANK
+};
+
+pub(crate) static OPS: [OpDef; 3] = [
+    OpDef {
+        name: "DepthwiseConv2dNative",
+        inputs: &["input: T", "filter: T"],
+        gradient: Gradient::Rule(gradient),
+        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Forward))],
+        examples: &[
+            ex_ref("two outputs per channel", &[STRIDES, SAME], &[ramp(&[1, 5, 4, 3], -3.0, 0.125), ramp(&[3, 3, 3, 2], 1.0, -0.0625)]),
+            ex_err("channels differ", &[STRIDES, SAME], &[f32s(&[1, 3, 3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])], Code::InvalidArgument, "depth"),
+        ],
+        ..DEPTHWISE
+    },
+    OpDef {
+        name: "DepthwiseConv2dNativeBackpropInput",
+        inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
+        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Input))],
+        examples: &[ex_ref("stride two", &[STRIDES, SAME], &[i32s(&[4], &[1, 5, 4, 3]), ramp(&[3, 3, 3, 2], 1.0, -0.0625), ramp(&[1, 3, 2, 6], -1.0, 0.25)])],
+        ..DEPTHWISE
+    },
+    OpDef {
+        name: "DepthwiseConv2dNativeBackpropFilter",
+        inputs: &["input: T", "filter_sizes: int32", "out_backprop: T"],
+        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Filter))],
+        examples: &[ex_ref("stride two", &[STRIDES, SAME], &[ramp(&[1, 5, 4, 3], -3.0, 0.125), i32s(&[4], &[3, 3, 3, 2]), ramp(&[1, 3, 2, 6], -1.0, 0.25)])],
+        ..DEPTHWISE
+    },
+];
+
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, input, filter) = (g.grad(0)?, g.input(0), g.input(1));
+    let (input_sizes, filter_sizes) = (g.shape(input)?, g.shape(filter)?);
+    let to_input = with_attrs(g, "DepthwiseConv2dNativeBackpropInput", &[input_sizes, filter, grad])?;
+    let to_filter = with_attrs(g, "DepthwiseConv2dNativeBackpropFilter", &[input, filter_sizes, grad])?;
+    Ok(vec![Some(Grad::Dense(to_input)), Some(Grad::Dense(to_filter))])
+}
+
+#[derive(Clone, Copy)]
+enum Pass {
+    Forward,
+    Input,
+    Filter,
+}
+
+fn build(node: &NodeInfo, pass: Pass) -> Result<AnyKernel> {
+    let attrs = WindowAttrs::new(node)?;
+    let dtype = node.attrs.dtype("T")?;
+    by_float!(dtype, T => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let out = run::<T>(ctx, &attrs, pass)?;
+        ctx.set(0, out);
+        Ok(())
+    }), else => Err(internal!("no convolution of {dtype}")))
+}
+
+fn run<T: Element + ConvElement>(ctx: &KernelCtx<'_>, attrs: &WindowAttrs, pass: Pass) -> Result<Tensor> {
+    let input_shape = if matches!(pass, Pass::Input) { sizes(ctx, 0, "input_sizes")? } else { ctx.input(0)?.shape().clone() };
+    let filter_shape = if matches!(pass, Pass::Filter) { sizes(ctx, 1, "filter_sizes")? } else { ctx.input(1)?.shape().clone() };
+    let (input, filter) = (four(&input_shape, "input")?, four(&filter_shape, "filter")?);
+    if input[3] != filter[2] {
+        return Err(invalid_argument!("input and filter must have the same depth: {} vs {}", input[3], filter[2]));
+    }
+    let conv = Conv2d::depthwise(input, filter, attrs.stride, attrs.dilation, attrs.padding)
+        .ok_or_else(|| invalid_argument!("Computed output size would be negative: input {input_shape}, filter {filter_shape}"))?;
+    let mut out = ctx.allocate(
+        T::DTYPE,
+        match pass {
+            Pass::Forward => output_shape(&conv)?,
+            Pass::Input => input_shape,
+            Pass::Filter => filter_shape,
+        },
+    )?;
+    let par = ctx.par();
+    match pass {
+        Pass::Forward => forward(par, &conv, ctx.input(0)?.slice::<T>()?, ctx.input(1)?.slice::<T>()?, out.slice_mut::<T>()?, Epilogue::default()),
+        Pass::Input => {
+            check_backprop(&conv, ctx.input(2)?.shape())?;
+            backprop_input(par, &conv, ctx.input(1)?.slice::<T>()?, ctx.input(2)?.slice::<T>()?, out.slice_mut::<T>()?);
+        }
+        Pass::Filter => {
+            check_backprop(&conv, ctx.input(2)?.shape())?;
+            backprop_filter(par, &conv, ctx.input(0)?.slice::<T>()?, ctx.input(2)?.slice::<T>()?, out.slice_mut::<T>()?);
+        }
+    }
+    Ok(out)
+}
