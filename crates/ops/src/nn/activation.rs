@@ -13,8 +13,12 @@ use tensorfleet_status::Result;
 use crate::math::elementwise::{Shapes, binary_with, unary};
 use crate::types::{FLOATS, REAL_NUMBERS};
 
-const REAL_ATTR: &[&str] = &["T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"];
-const RELU_ATTR: &[&str] = &["T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}"];
+const REAL_ATTR: &[&str] = &[
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+];
+const RELU_ATTR: &[&str] = &[
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
+];
 const FLOAT_ATTR: &[&str] = &["T: {half, bfloat16, float, double}"];
 
 const ACTIVATION: OpDef = OpDef {
@@ -51,7 +55,11 @@ pub(crate) static OPS: [OpDef; 12] = [
         kernels: kernel!(REAL_NUMBERS, forward::relu),
         exactness: Exactness::Bits,
         examples: &[
-            ex("signs", &[x(&[4], &[-1.0, 0.5, 2.0, -0.5])], &[x(&[4], &[0.0, 0.5, 2.0, 0.0])]),
+            ex(
+                "signs",
+                &[x(&[4], &[-1.0, 0.5, 2.0, -0.5])],
+                &[x(&[4], &[0.0, 0.5, 2.0, 0.0])],
+            ),
             ex("positive", &[x(&[2], &[1.0, 2.0])], &[x(&[2], &[1.0, 2.0])]),
             ex("integers", &[i32s(&[2], &[-3, 3])], &[i32s(&[2], &[0, 3])]),
             ex("empty", &[x(&[0, 2], &[])], &[x(&[0, 2], &[])]),
@@ -77,7 +85,11 @@ pub(crate) static OPS: [OpDef; 12] = [
         gradient: Gradient::Rule(|g| by_outputs(g, "Relu6Grad")),
         kernels: kernel!(REAL_NUMBERS, forward::relu6),
         exactness: Exactness::Bits,
-        examples: &[ex("clipped", &[x(&[4], &[-1.0, 0.5, 5.0, 7.0])], &[x(&[4], &[0.0, 0.5, 5.0, 6.0])])],
+        examples: &[ex(
+            "clipped",
+            &[x(&[4], &[-1.0, 0.5, 5.0, 7.0])],
+            &[x(&[4], &[0.0, 0.5, 5.0, 6.0])],
+        )],
         ..ACTIVATION
     },
     OpDef {
@@ -86,63 +98,105 @@ pub(crate) static OPS: [OpDef; 12] = [
         gradient: Gradient::Rule(|g| grad_of_grad(g, "Relu6Grad")),
         kernels: kernel!(REAL_NUMBERS, backward::relu6),
         exactness: Exactness::Bits,
-        examples: &[ex("clipped", &[x(&[4], &[1.0, 2.0, 3.0, 4.0]), x(&[4], &[-1.0, 0.5, 5.0, 7.0])], &[x(&[4], &[0.0, 2.0, 3.0, 0.0])])],
+        examples: &[ex(
+            "clipped",
+            &[
+                x(&[4], &[1.0, 2.0, 3.0, 4.0]),
+                x(&[4], &[-1.0, 0.5, 5.0, 7.0]),
+            ],
+            &[x(&[4], &[0.0, 2.0, 3.0, 0.0])],
+        )],
         ..BY_FEATURES
     },
     OpDef {
         name: "Elu",
         gradient: Gradient::Rule(|g| by_outputs(g, "EluGrad")),
         kernels: kernel!(FLOATS, forward::elu),
-        examples: &[ex("signs", &[f32s(&[3], &[-1.0, 0.5, 2.0])], &[f32s(&[3], &[-0.632_120_56, 0.5, 2.0])]), ex("positive", &[x(&[1], &[1.0])], &[x(&[1], &[1.0])])],
+        examples: &[
+            ex(
+                "signs",
+                &[f32s(&[3], &[-1.0, 0.5, 2.0])],
+                &[f32s(&[3], &[-0.632_120_56, 0.5, 2.0])],
+            ),
+            ex("positive", &[x(&[1], &[1.0])], &[x(&[1], &[1.0])]),
+        ],
         ..ACTIVATION
     },
     OpDef {
         name: "EluGrad",
         gradient: Gradient::None("TensorFlow's needs the features"),
         kernels: kernel!(FLOATS, backward::elu),
-        examples: &[ex("signs", &[x(&[2], &[1.0, 2.0]), x(&[2], &[-0.5, 2.0])], &[x(&[2], &[0.5, 2.0])])],
+        examples: &[ex(
+            "signs",
+            &[x(&[2], &[1.0, 2.0]), x(&[2], &[-0.5, 2.0])],
+            &[x(&[2], &[0.5, 2.0])],
+        )],
         ..BY_OUTPUTS
     },
     OpDef {
         name: "Selu",
         gradient: Gradient::Rule(|g| by_outputs(g, "SeluGrad")),
         kernels: kernel!(FLOATS, forward::selu),
-        examples: &[ex("signs", &[f32s(&[2], &[-1.0, 1.0])], &[f32s(&[2], &[-1.111_330_8, 1.050_701])])],
+        examples: &[ex(
+            "signs",
+            &[f32s(&[2], &[-1.0, 1.0])],
+            &[f32s(&[2], &[-1.111_330_8, 1.050_701])],
+        )],
         ..ACTIVATION
     },
     OpDef {
         name: "SeluGrad",
         gradient: Gradient::None("TensorFlow's needs the features"),
         kernels: kernel!(FLOATS, backward::selu),
-        examples: &[ex("signs", &[f32s(&[2], &[1.0, 2.0]), f32s(&[2], &[-0.5, 2.0])], &[f32s(&[2], &[1.258_099_3, 2.101_402])])],
+        examples: &[ex(
+            "signs",
+            &[f32s(&[2], &[1.0, 2.0]), f32s(&[2], &[-0.5, 2.0])],
+            &[f32s(&[2], &[1.258_099_3, 2.101_402])],
+        )],
         ..BY_OUTPUTS
     },
     OpDef {
         name: "Softplus",
         gradient: Gradient::Rule(|g| by_features(g, "SoftplusGrad")),
         kernels: kernel!(FLOATS, forward::softplus),
-        examples: &[ex("curve", &[f32s(&[3], &[0.0, 50.0, -50.0])], &[f32s(&[3], &[0.693_147_2, 50.0, 1.928_749_8e-22])])],
+        examples: &[ex(
+            "curve",
+            &[f32s(&[3], &[0.0, 50.0, -50.0])],
+            &[f32s(&[3], &[std::f64::consts::LN_2, 50.0, 1.928_749_8e-22])],
+        )],
         ..ACTIVATION
     },
     OpDef {
         name: "SoftplusGrad",
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: kernel!(FLOATS, backward::softplus),
-        examples: &[ex("half at zero", &[x(&[1], &[2.0]), x(&[1], &[0.0])], &[x(&[1], &[1.0])])],
+        examples: &[ex(
+            "half at zero",
+            &[x(&[1], &[2.0]), x(&[1], &[0.0])],
+            &[x(&[1], &[1.0])],
+        )],
         ..BY_FEATURES
     },
     OpDef {
         name: "Softsign",
         gradient: Gradient::Rule(|g| by_features(g, "SoftsignGrad")),
         kernels: kernel!(FLOATS, forward::softsign),
-        examples: &[ex("curve", &[x(&[3], &[1.0, -3.0, 0.0])], &[x(&[3], &[0.5, -0.75, 0.0])])],
+        examples: &[ex(
+            "curve",
+            &[x(&[3], &[1.0, -3.0, 0.0])],
+            &[x(&[3], &[0.5, -0.75, 0.0])],
+        )],
         ..ACTIVATION
     },
     OpDef {
         name: "SoftsignGrad",
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: kernel!(FLOATS, backward::softsign),
-        examples: &[ex("curve", &[x(&[2], &[1.0, 16.0]), x(&[2], &[1.0, -3.0])], &[x(&[2], &[0.25, 1.0])])],
+        examples: &[ex(
+            "curve",
+            &[x(&[2], &[1.0, 16.0]), x(&[2], &[1.0, -3.0])],
+            &[x(&[2], &[0.25, 1.0])],
+        )],
         ..BY_FEATURES
     },
 ];

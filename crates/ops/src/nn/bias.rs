@@ -35,22 +35,45 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "BiasAdd",
         examples: &[
-            ex("matrix", &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), x(&[2], &[10.0, 20.0])], &[x(&[2, 2], &[11.0, 22.0, 13.0, 24.0])]),
+            ex(
+                "matrix",
+                &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), x(&[2], &[10.0, 20.0])],
+                &[x(&[2, 2], &[11.0, 22.0, 13.0, 24.0])],
+            ),
             ex_attrs(
                 "channels first",
                 &[("data_format", "'NCHW'")],
-                &[x(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0]), x(&[2], &[10.0, 20.0])],
+                &[
+                    x(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0]),
+                    x(&[2], &[10.0, 20.0]),
+                ],
                 &[x(&[1, 2, 2, 1], &[11.0, 12.0, 23.0, 24.0])],
             ),
-            ex_err("lengths differ", &[], &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), x(&[3], &[1.0, 2.0, 3.0])], Code::InvalidArgument, "bias"),
-            ex_err("vector", &[], &[x(&[2], &[1.0, 2.0]), x(&[2], &[1.0, 2.0])], Code::InvalidArgument, "2D"),
+            ex_err(
+                "lengths differ",
+                &[],
+                &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), x(&[3], &[1.0, 2.0, 3.0])],
+                Code::InvalidArgument,
+                "bias",
+            ),
+            ex_err(
+                "vector",
+                &[],
+                &[x(&[2], &[1.0, 2.0]), x(&[2], &[1.0, 2.0])],
+                Code::InvalidArgument,
+                "2D",
+            ),
         ],
         ..BIAS
     },
     OpDef {
         name: "BiasAddV1",
         attrs: &[T],
-        examples: &[ex("matrix", &[x(&[1, 2], &[1.0, 2.0]), x(&[2], &[10.0, 20.0])], &[x(&[1, 2], &[11.0, 22.0])])],
+        examples: &[ex(
+            "matrix",
+            &[x(&[1, 2], &[1.0, 2.0]), x(&[2], &[10.0, 20.0])],
+            &[x(&[1, 2], &[11.0, 22.0])],
+        )],
         ..BIAS
     },
     OpDef {
@@ -61,8 +84,17 @@ pub(crate) static OPS: [OpDef; 3] = [
         kernels: &[cpu(&[("T", NUMBERS)], build_grad)],
         exactness: Exactness::Relative(1e-5),
         examples: &[
-            ex("matrix", &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0])], &[x(&[2], &[4.0, 6.0])]),
-            ex_attrs("channels first", &[("data_format", "'NCHW'")], &[x(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0])], &[x(&[2], &[3.0, 7.0])]),
+            ex(
+                "matrix",
+                &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0])],
+                &[x(&[2], &[4.0, 6.0])],
+            ),
+            ex_attrs(
+                "channels first",
+                &[("data_format", "'NCHW'")],
+                &[x(&[1, 2, 2, 1], &[1.0, 2.0, 3.0, 4.0])],
+                &[x(&[2], &[3.0, 7.0])],
+            ),
             ex("no rows", &[x(&[0, 2], &[])], &[x(&[2], &[0.0, 0.0])]),
         ],
         ..BIAS
@@ -78,14 +110,24 @@ fn grad_shape(ctx: &mut InferCtx<'_>) -> Result<()> {
             return Ok(());
         }
     };
-    ctx.set(0, PartialShape::new(&[ctx.input(0).dim(axis).unwrap_or(-1)]));
+    ctx.set(
+        0,
+        PartialShape::new(&[ctx.input(0).dim(axis).unwrap_or(-1)]),
+    );
     Ok(())
 }
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let grad = g.grad(0)?;
-    let format = g.attr("data_format").unwrap_or_else(|_| AttrValue::from("NHWC"));
-    let bias = g.builder().op("BiasAddGrad").input(grad).attr("data_format", format).output()?;
+    let format = g
+        .attr("data_format")
+        .unwrap_or_else(|_| AttrValue::from("NHWC"));
+    let bias = g
+        .builder()
+        .op("BiasAddGrad")
+        .input(grad)
+        .attr("data_format", format)
+        .output()?;
     Ok(vec![Some(Grad::Dense(grad)), Some(Grad::Dense(bias))])
 }
 
@@ -96,9 +138,18 @@ fn channels_first(node: &NodeInfo) -> Result<bool> {
 
 fn channels(shape: &Shape, first: bool) -> Result<Channels> {
     if shape.rank() < 2 {
-        return Err(invalid_argument!("Input tensor must be at least 2D: {shape}"));
+        return Err(invalid_argument!(
+            "Input tensor must be at least 2D: {shape}"
+        ));
     }
-    Ok(if first { Channels { count: shape.dim(1), inner: shape.elements_in(2..shape.rank()) } } else { Channels::last(shape.dim(shape.rank() - 1)) })
+    Ok(if first {
+        Channels {
+            count: shape.dim(1),
+            inner: shape.elements_in(2..shape.rank()),
+        }
+    } else {
+        Channels::last(shape.dim(shape.rank() - 1))
+    })
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
@@ -116,7 +167,11 @@ fn add<T: Element + BinaryElement>(first: bool) -> Result<AnyKernel> {
         }
         let channels = channels(value.shape(), first)?;
         if channels.count != bias.elements() {
-            return Err(invalid_argument!("Must provide as many biases as the last dimension of the input tensor: {} vs. {}", bias.shape(), value.shape()));
+            return Err(invalid_argument!(
+                "Must provide as many biases as the last dimension of the input tensor: {} vs. {}",
+                bias.shape(),
+                value.shape()
+            ));
         }
         let bias = bias.slice::<T>()?;
         let out = if value.is_unique() {
@@ -124,7 +179,13 @@ fn add<T: Element + BinaryElement>(first: bool) -> Result<AnyKernel> {
             value
         } else {
             let mut out = ctx.allocate(T::DTYPE, value.shape().clone())?;
-            bias_add(ctx.par(), channels, value.slice::<T>()?, bias, out.slice_mut::<T>()?);
+            bias_add(
+                ctx.par(),
+                channels,
+                value.slice::<T>()?,
+                bias,
+                out.slice_mut::<T>()?,
+            );
             out
         };
         ctx.set(0, out);

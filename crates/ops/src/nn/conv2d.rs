@@ -8,7 +8,9 @@ use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, 
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::conv::{Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward};
+use tensorfleet_math::conv::{
+    Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
+};
 use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape};
@@ -55,20 +57,72 @@ const FORWARD: &[Example] = &[
     ex_attrs(
         "two by two",
         &[UNIT, VALID],
-        &[x(&[1, 3, 3, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]), x(&[2, 2, 1, 1], &[1.0, 0.0, 0.0, 1.0])],
+        &[
+            x(
+                &[1, 3, 3, 1],
+                &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            ),
+            x(&[2, 2, 1, 1], &[1.0, 0.0, 0.0, 1.0]),
+        ],
         &[x(&[1, 2, 2, 1], &[6.0, 8.0, 12.0, 14.0])],
     ),
-    ex_ref("same, stride two", &[("strides", "[1, 2, 2, 1]"), SAME], &[ramp(&[2, 5, 4, 3], -3.0, 0.125), ramp(&[3, 3, 3, 2], 1.0, -0.0625)]),
-    ex_ref("dilated", &[UNIT, SAME, ("dilations", "[1, 2, 2, 1]")], &[ramp(&[1, 6, 6, 2], -3.0, 0.125), ramp(&[3, 3, 2, 2], 1.0, -0.0625)]),
+    ex_ref(
+        "same, stride two",
+        &[("strides", "[1, 2, 2, 1]"), SAME],
+        &[
+            ramp(&[2, 5, 4, 3], -3.0, 0.125),
+            ramp(&[3, 3, 3, 2], 1.0, -0.0625),
+        ],
+    ),
+    ex_ref(
+        "dilated",
+        &[UNIT, SAME, ("dilations", "[1, 2, 2, 1]")],
+        &[
+            ramp(&[1, 6, 6, 2], -3.0, 0.125),
+            ramp(&[3, 3, 2, 2], 1.0, -0.0625),
+        ],
+    ),
     ex_ref(
         "explicit",
-        &[UNIT, ("padding", "'EXPLICIT'"), ("explicit_paddings", "[0, 0, 1, 2, 0, 1, 0, 0]")],
-        &[ramp(&[1, 4, 4, 1], -1.0, 0.25), ramp(&[3, 3, 1, 2], 1.0, -0.25)],
+        &[
+            UNIT,
+            ("padding", "'EXPLICIT'"),
+            ("explicit_paddings", "[0, 0, 1, 2, 0, 1, 0, 0]"),
+        ],
+        &[
+            ramp(&[1, 4, 4, 1], -1.0, 0.25),
+            ramp(&[3, 3, 1, 2], 1.0, -0.25),
+        ],
     ),
-    ex_ref("one by one", &[UNIT, VALID], &[ramp(&[1, 3, 3, 4], -1.0, 0.25), ramp(&[1, 1, 4, 3], 1.0, -0.25)]),
-    ex_err("channels differ", &[UNIT, VALID], &[f32s(&[1, 3, 3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])], Code::InvalidArgument, "depth"),
-    ex_err("no image", &[UNIT, VALID], &[f32s(&[3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])], Code::InvalidArgument, "4-dimensional"),
-    ex_err("filter too large", &[UNIT, VALID], &[f32s(&[1, 2, 2, 1], &[0.0]), f32s(&[3, 3, 1, 1], &[0.0])], Code::InvalidArgument, "negative"),
+    ex_ref(
+        "one by one",
+        &[UNIT, VALID],
+        &[
+            ramp(&[1, 3, 3, 4], -1.0, 0.25),
+            ramp(&[1, 1, 4, 3], 1.0, -0.25),
+        ],
+    ),
+    ex_err(
+        "channels differ",
+        &[UNIT, VALID],
+        &[f32s(&[1, 3, 3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])],
+        Code::InvalidArgument,
+        "depth",
+    ),
+    ex_err(
+        "no image",
+        &[UNIT, VALID],
+        &[f32s(&[3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])],
+        Code::InvalidArgument,
+        "4-dimensional",
+    ),
+    ex_err(
+        "filter too large",
+        &[UNIT, VALID],
+        &[f32s(&[1, 2, 2, 1], &[0.0]), f32s(&[3, 3, 1, 1], &[0.0])],
+        Code::InvalidArgument,
+        "negative",
+    ),
 ];
 
 pub(crate) static OPS: [OpDef; 3] = [
@@ -86,8 +140,26 @@ pub(crate) static OPS: [OpDef; 3] = [
         gradient: Gradient::Rule(input_gradient),
         kernels: &[cpu(&[("T", WITH_INT)], build_input)],
         examples: &[
-            ex_ref("stride two", &[("strides", "[1, 2, 2, 1]"), SAME], &[i32s(&[4], &[2, 5, 4, 3]), ramp(&[3, 3, 3, 2], 1.0, -0.0625), ramp(&[2, 3, 2, 2], -1.0, 0.25)]),
-            ex_err("sizes do not fit", &[UNIT, VALID], &[i32s(&[4], &[1, 3, 3, 1]), f32s(&[2, 2, 1, 1], &[0.0]), f32s(&[1, 3, 3, 1], &[0.0])], Code::InvalidArgument, ""),
+            ex_ref(
+                "stride two",
+                &[("strides", "[1, 2, 2, 1]"), SAME],
+                &[
+                    i32s(&[4], &[2, 5, 4, 3]),
+                    ramp(&[3, 3, 3, 2], 1.0, -0.0625),
+                    ramp(&[2, 3, 2, 2], -1.0, 0.25),
+                ],
+            ),
+            ex_err(
+                "sizes do not fit",
+                &[UNIT, VALID],
+                &[
+                    i32s(&[4], &[1, 3, 3, 1]),
+                    f32s(&[2, 2, 1, 1], &[0.0]),
+                    f32s(&[1, 3, 3, 1], &[0.0]),
+                ],
+                Code::InvalidArgument,
+                "",
+            ),
         ],
         ..CONV
     },
@@ -97,15 +169,32 @@ pub(crate) static OPS: [OpDef; 3] = [
         attrs: FILTER_ATTRS,
         gradient: Gradient::Rule(filter_gradient),
         kernels: &[cpu(&[("T", FLOATS)], build_filter)],
-        examples: &[ex_ref("stride two", &[("strides", "[1, 2, 2, 1]"), SAME], &[ramp(&[2, 5, 4, 3], -3.0, 0.125), i32s(&[4], &[3, 3, 3, 2]), ramp(&[2, 3, 2, 2], -1.0, 0.25)])],
+        examples: &[ex_ref(
+            "stride two",
+            &[("strides", "[1, 2, 2, 1]"), SAME],
+            &[
+                ramp(&[2, 5, 4, 3], -3.0, 0.125),
+                i32s(&[4], &[3, 3, 3, 2]),
+                ramp(&[2, 3, 2, 2], -1.0, 0.25),
+            ],
+        )],
         ..CONV
     },
 ];
 
 /// A node of this op with the convolution's attributes.
 pub(super) fn with_attrs(g: &mut GradCtx<'_>, op: &str, inputs: &[Output]) -> Result<Output> {
-    let names = ["strides", "padding", "explicit_paddings", "data_format", "dilations"];
-    let attrs = names.iter().map(|name| Ok((*name, g.attr(name)?))).collect::<Result<Vec<_>>>()?;
+    let names = [
+        "strides",
+        "padding",
+        "explicit_paddings",
+        "data_format",
+        "dilations",
+    ];
+    let attrs = names
+        .iter()
+        .map(|name| Ok((*name, g.attr(name)?)))
+        .collect::<Result<Vec<_>>>()?;
     let mut node = g.builder().op(op);
     for input in inputs {
         node = node.input(*input);
@@ -121,7 +210,10 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (input_sizes, filter_sizes) = (g.shape(input)?, g.shape(filter)?);
     let to_input = with_attrs(g, "Conv2DBackpropInput", &[input_sizes, filter, grad])?;
     let to_filter = with_attrs(g, "Conv2DBackpropFilter", &[input, filter_sizes, grad])?;
-    Ok(vec![Some(Grad::Dense(to_input)), Some(Grad::Dense(to_filter))])
+    Ok(vec![
+        Some(Grad::Dense(to_input)),
+        Some(Grad::Dense(to_filter)),
+    ])
 }
 
 fn input_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
@@ -129,7 +221,11 @@ fn input_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let sizes = g.shape(filter)?;
     let to_filter = with_attrs(g, "Conv2DBackpropFilter", &[grad, sizes, backprop])?;
     let to_backprop = with_attrs(g, "Conv2D", &[grad, filter])?;
-    Ok(vec![None, Some(Grad::Dense(to_filter)), Some(Grad::Dense(to_backprop))])
+    Ok(vec![
+        None,
+        Some(Grad::Dense(to_filter)),
+        Some(Grad::Dense(to_backprop)),
+    ])
 }
 
 fn filter_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
@@ -137,23 +233,39 @@ fn filter_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let sizes = g.shape(input)?;
     let to_input = with_attrs(g, "Conv2DBackpropInput", &[sizes, grad, backprop])?;
     let to_backprop = with_attrs(g, "Conv2D", &[input, grad])?;
-    Ok(vec![Some(Grad::Dense(to_input)), None, Some(Grad::Dense(to_backprop))])
+    Ok(vec![
+        Some(Grad::Dense(to_input)),
+        None,
+        Some(Grad::Dense(to_backprop)),
+    ])
 }
 
 fn geometry(attrs: &WindowAttrs, input: [usize; 4], filter: [usize; 4]) -> Result<Conv2d> {
     if filter[2] == 0 || !input[3].is_multiple_of(filter[2]) {
-        return Err(invalid_argument!("input depth must be evenly divisible by filter depth: {} vs {}", input[3], filter[2]));
+        return Err(invalid_argument!(
+            "input depth must be evenly divisible by filter depth: {} vs {}",
+            input[3],
+            filter[2]
+        ));
     }
     let groups = input[3] / filter[2];
     if groups > 0 && !filter[3].is_multiple_of(groups) {
-        return Err(invalid_argument!("output depth must be evenly divisible by number of groups: {} vs {groups}", filter[3]));
+        return Err(invalid_argument!(
+            "output depth must be evenly divisible by number of groups: {} vs {groups}",
+            filter[3]
+        ));
     }
     Conv2d::new(input, filter, attrs.stride, attrs.dilation, attrs.padding)
         .ok_or_else(|| invalid_argument!("Computed output size would be negative: input {input:?}, filter {filter:?}, strides {:?}, dilations {:?}", attrs.stride, attrs.dilation))
 }
 
 pub(super) fn output_shape(conv: &Conv2d) -> Result<Shape> {
-    Shape::new(&[conv.batch as i64, conv.output[0] as i64, conv.output[1] as i64, conv.out_channels as i64])
+    Shape::new(&[
+        conv.batch as i64,
+        conv.output[0] as i64,
+        conv.output[1] as i64,
+        conv.out_channels as i64,
+    ])
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
@@ -168,9 +280,20 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 fn convolve<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (input, filter) = (ctx.input(0)?, ctx.input(1)?);
-        let conv = geometry(&attrs, four(input.shape(), "input")?, four(filter.shape(), "filter")?)?;
+        let conv = geometry(
+            &attrs,
+            four(input.shape(), "input")?,
+            four(filter.shape(), "filter")?,
+        )?;
         let mut out = ctx.allocate(T::DTYPE, output_shape(&conv)?)?;
-        forward(ctx.par(), &conv, input.slice::<T>()?, filter.slice::<T>()?, out.slice_mut::<T>()?, Epilogue::default());
+        forward(
+            ctx.par(),
+            &conv,
+            input.slice::<T>()?,
+            filter.slice::<T>()?,
+            out.slice_mut::<T>()?,
+            Epilogue::default(),
+        );
         ctx.set(0, out);
         Ok(())
     })
@@ -180,7 +303,10 @@ fn convolve<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> {
 pub(super) fn sizes(ctx: &KernelCtx<'_>, index: usize, what: &str) -> Result<Shape> {
     let tensor = ctx.input(index)?;
     if tensor.rank() != 1 || tensor.elements() != 4 {
-        return Err(invalid_argument!("{what} input must be 1-dim of 4 sizes, got shape {}", tensor.shape()));
+        return Err(invalid_argument!(
+            "{what} input must be 1-dim of 4 sizes, got shape {}",
+            tensor.shape()
+        ));
     }
     Shape::new(&ctx.ints(index)?)
 }
@@ -188,7 +314,9 @@ pub(super) fn sizes(ctx: &KernelCtx<'_>, index: usize, what: &str) -> Result<Sha
 pub(super) fn check_backprop(conv: &Conv2d, found: &Shape) -> Result<()> {
     let wanted = output_shape(conv)?;
     if wanted != *found {
-        return Err(invalid_argument!("out_backprop has shape {found}, the sizes make {wanted}"));
+        return Err(invalid_argument!(
+            "out_backprop has shape {found}, the sizes make {wanted}"
+        ));
     }
     Ok(())
 }
@@ -206,10 +334,20 @@ fn to_input<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (filter, backprop) = (ctx.input(1)?, ctx.input(2)?);
         let shape = sizes(ctx, 0, "input_sizes")?;
-        let conv = geometry(&attrs, four(&shape, "input_sizes")?, four(filter.shape(), "filter")?)?;
+        let conv = geometry(
+            &attrs,
+            four(&shape, "input_sizes")?,
+            four(filter.shape(), "filter")?,
+        )?;
         check_backprop(&conv, backprop.shape())?;
         let mut out = ctx.allocate(T::DTYPE, shape)?;
-        backprop_input(ctx.par(), &conv, filter.slice::<T>()?, backprop.slice::<T>()?, out.slice_mut::<T>()?);
+        backprop_input(
+            ctx.par(),
+            &conv,
+            filter.slice::<T>()?,
+            backprop.slice::<T>()?,
+            out.slice_mut::<T>()?,
+        );
         ctx.set(0, out);
         Ok(())
     })
@@ -225,10 +363,20 @@ fn to_filter<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> 
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (input, backprop) = (ctx.input(0)?, ctx.input(2)?);
         let shape = sizes(ctx, 1, "filter_sizes")?;
-        let conv = geometry(&attrs, four(input.shape(), "input")?, four(&shape, "filter_sizes")?)?;
+        let conv = geometry(
+            &attrs,
+            four(input.shape(), "input")?,
+            four(&shape, "filter_sizes")?,
+        )?;
         check_backprop(&conv, backprop.shape())?;
         let mut out = ctx.allocate(T::DTYPE, shape)?;
-        backprop_filter(ctx.par(), &conv, input.slice::<T>()?, backprop.slice::<T>()?, out.slice_mut::<T>()?);
+        backprop_filter(
+            ctx.par(),
+            &conv,
+            input.slice::<T>()?,
+            backprop.slice::<T>()?,
+            out.slice_mut::<T>()?,
+        );
         ctx.set(0, out);
         Ok(())
     })

@@ -19,9 +19,16 @@ impl WindowAttrs {
         let attrs = &node.attrs;
         let format = attrs.str("data_format")?;
         if format != "NHWC" {
-            return Err(unimplemented!("The {} op currently only supports the NHWC tensor format on the CPU. The op was given the format: {format}", node.op));
+            return Err(unimplemented!(
+                "The {} op currently only supports the NHWC tensor format on the CPU. The op was given the format: {format}",
+                node.op
+            ));
         }
-        let dilation = if attrs.get("dilations").is_some() { pair(attrs, "dilations")? } else { [1, 1] };
+        let dilation = if attrs.get("dilations").is_some() {
+            pair(attrs, "dilations")?
+        } else {
+            [1, 1]
+        };
         Ok(WindowAttrs {
             stride: pair(attrs, "strides")?,
             dilation,
@@ -34,10 +41,15 @@ impl WindowAttrs {
 pub(super) fn pair(attrs: &Attrs, name: &str) -> Result<[usize; 2]> {
     let values = attrs.ints(name)?;
     let [batch, height, width, channels] = *values else {
-        return Err(invalid_argument!("Sliding window {name} field must specify 4 dimensions, got {}", values.len()));
+        return Err(invalid_argument!(
+            "Sliding window {name} field must specify 4 dimensions, got {}",
+            values.len()
+        ));
     };
     if batch != 1 || channels != 1 {
-        return Err(unimplemented!("Current implementation does not yet support {name} in the batch and depth dimensions."));
+        return Err(unimplemented!(
+            "Current implementation does not yet support {name} in the batch and depth dimensions."
+        ));
     }
     match (usize::try_from(height), usize::try_from(width)) {
         (Ok(height), Ok(width)) if height > 0 && width > 0 => Ok([height, width]),
@@ -46,16 +58,31 @@ pub(super) fn pair(attrs: &Attrs, name: &str) -> Result<[usize; 2]> {
 }
 
 fn padding(attrs: &Attrs) -> Result<Padding> {
-    let explicit = if attrs.get("explicit_paddings").is_some() { attrs.ints("explicit_paddings")? } else { &[] };
+    let explicit = if attrs.get("explicit_paddings").is_some() {
+        attrs.ints("explicit_paddings")?
+    } else {
+        &[]
+    };
     match attrs.str("padding")? {
         "EXPLICIT" => {
             let [0, 0, top, bottom, left, right, 0, 0] = *explicit else {
-                return Err(invalid_argument!("explicit_paddings attribute must contain 8 values, those of the batch and depth dimensions zero, got {explicit:?}"));
+                return Err(invalid_argument!(
+                    "explicit_paddings attribute must contain 8 values, those of the batch and depth dimensions zero, got {explicit:?}"
+                ));
             };
-            let size = |value: i64| usize::try_from(value).map_err(|_| invalid_argument!("explicit paddings must be nonnegative, got {value}"));
-            Ok(Padding::Explicit([[size(top)?, size(bottom)?], [size(left)?, size(right)?]]))
+            let size = |value: i64| {
+                usize::try_from(value).map_err(|_| {
+                    invalid_argument!("explicit paddings must be nonnegative, got {value}")
+                })
+            };
+            Ok(Padding::Explicit([
+                [size(top)?, size(bottom)?],
+                [size(left)?, size(right)?],
+            ]))
         }
-        _ if !explicit.is_empty() => Err(invalid_argument!("explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT")),
+        _ if !explicit.is_empty() => Err(invalid_argument!(
+            "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
+        )),
         "SAME" => Ok(Padding::Same),
         _ => Ok(Padding::Valid),
     }

@@ -30,23 +30,66 @@ pub(crate) static OPS: [OpDef; 2] = [
         gradient: Gradient::Rule(gradient),
         kernels: &[cpu(&[("T", FLOATS)], build)],
         examples: &[
-            ex_ref("two rows", &[], &[x(&[2, 3], &[1.0, 2.0, 3.0, 0.5, -1.0, 0.25]), x(&[2, 3], &[0.0, 0.0, 1.0, 0.5, 0.25, 0.25])]),
-            ex_ref("labels broadcast", &[], &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), x(&[1, 2], &[0.5, 0.5])]),
-            ex_err("no matrix", &[], &[f32s(&[2], &[1.0, 2.0]), f32s(&[2], &[1.0, 0.0])], Code::InvalidArgument, "logits and labels must be"),
+            ex_ref(
+                "two rows",
+                &[],
+                &[
+                    x(&[2, 3], &[1.0, 2.0, 3.0, 0.5, -1.0, 0.25]),
+                    x(&[2, 3], &[0.0, 0.0, 1.0, 0.5, 0.25, 0.25]),
+                ],
+            ),
+            ex_ref(
+                "labels broadcast",
+                &[],
+                &[x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), x(&[1, 2], &[0.5, 0.5])],
+            ),
+            ex_err(
+                "no matrix",
+                &[],
+                &[f32s(&[2], &[1.0, 2.0]), f32s(&[2], &[1.0, 0.0])],
+                Code::InvalidArgument,
+                "logits and labels must be",
+            ),
         ],
         ..LOSS
     },
     OpDef {
         name: "SparseSoftmaxCrossEntropyWithLogits",
         inputs: &["features: T", "labels: Tlabels"],
-        attrs: &["T: {half, bfloat16, float, double}", "Tlabels: {int32, int64} = DT_INT64"],
+        attrs: &[
+            "T: {half, bfloat16, float, double}",
+            "Tlabels: {int32, int64} = DT_INT64",
+        ],
         gradient: Gradient::Rule(sparse_gradient),
         kernels: &[cpu(&[("T", FLOATS), ("Tlabels", INDEX)], build_sparse)],
         examples: &[
-            ex_ref("two rows", &[], &[x(&[2, 3], &[1.0, 2.0, 3.0, 0.5, -1.0, 0.25]), i64s(&[2], &[2, 0])]),
-            ex_ref("short labels", &[], &[x(&[1, 2], &[1.0, 2.0]), i32s(&[1], &[1])]),
-            ex_err("label out of range", &[], &[f32s(&[1, 2], &[1.0, 2.0]), i64s(&[1], &[2])], Code::InvalidArgument, "label value of 2 which is outside the valid range of [0, 2)"),
-            ex_err("lengths differ", &[], &[f32s(&[1, 2], &[1.0, 2.0]), i64s(&[2], &[0, 0])], Code::InvalidArgument, "same first dimension"),
+            ex_ref(
+                "two rows",
+                &[],
+                &[
+                    x(&[2, 3], &[1.0, 2.0, 3.0, 0.5, -1.0, 0.25]),
+                    i64s(&[2], &[2, 0]),
+                ],
+            ),
+            ex_ref(
+                "short labels",
+                &[],
+                &[x(&[1, 2], &[1.0, 2.0]), i32s(&[1], &[1])],
+            ),
+            ex_err(
+                "label out of range",
+                &[],
+                &[f32s(&[1, 2], &[1.0, 2.0]), i64s(&[1], &[2])],
+                Code::InvalidArgument,
+                "label value of 2 which is outside the valid range of [0, 2)",
+            ),
+            ex_err(
+                "lengths differ",
+                &[],
+                &[f32s(&[1, 2], &[1.0, 2.0]), i64s(&[2], &[0, 0])],
+                Code::InvalidArgument,
+                "same first dimension",
+            ),
         ],
         ..LOSS
     },
@@ -84,7 +127,10 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 fn sparse_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let grad = g.grad(0)?;
     let backprop = g.output(1);
-    Ok(vec![Some(Grad::Dense(scale_rows(g, grad, backprop)?)), None])
+    Ok(vec![
+        Some(Grad::Dense(scale_rows(g, grad, backprop)?)),
+        None,
+    ])
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
@@ -95,16 +141,37 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 fn dense_labels<T: Element + SoftmaxElement>() -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let (logits, labels) = (ctx.input(0)?, ctx.input(1)?);
-        let shape = infer::broadcast_shapes(&PartialShape::from(logits.shape()), &PartialShape::from(labels.shape()))
-            .map_err(|_| invalid_argument!("logits and labels must be broadcastable: logits_size={} labels_size={}", logits.shape(), labels.shape()))?;
+        let shape = infer::broadcast_shapes(
+            &PartialShape::from(logits.shape()),
+            &PartialShape::from(labels.shape()),
+        )
+        .map_err(|_| {
+            invalid_argument!(
+                "logits and labels must be broadcastable: logits_size={} labels_size={}",
+                logits.shape(),
+                labels.shape()
+            )
+        })?;
         let Some(shape) = shape.to_shape().filter(|shape| shape.rank() == 2) else {
-            return Err(invalid_argument!("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional"));
+            return Err(invalid_argument!(
+                "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional"
+            ));
         };
-        let (logits, labels) = (broadcast_rows::<T>(logits, &shape)?, broadcast_rows::<T>(labels, &shape)?);
+        let (logits, labels) = (
+            broadcast_rows::<T>(logits, &shape)?,
+            broadcast_rows::<T>(labels, &shape)?,
+        );
         let mut loss = ctx.allocate(T::DTYPE, Shape::vector(shape.dim(0)))?;
         let mut backprop = ctx.allocate(T::DTYPE, shape.clone())?;
         if !backprop.is_empty() {
-            cross_entropy(ctx.par(), logits.slice::<T>()?, labels.slice::<T>()?, shape.dim(1), loss.slice_mut::<T>()?, backprop.slice_mut::<T>()?);
+            cross_entropy(
+                ctx.par(),
+                logits.slice::<T>()?,
+                labels.slice::<T>()?,
+                shape.dim(1),
+                loss.slice_mut::<T>()?,
+                backprop.slice_mut::<T>()?,
+            );
         } else {
             loss = Tensor::zeros(T::DTYPE, Shape::vector(shape.dim(0)))?;
         }
@@ -120,12 +187,22 @@ fn broadcast_rows<T: Element + Copy>(tensor: &Tensor, shape: &Shape) -> Result<T
         return Ok(tensor.clone());
     }
     let rank = tensor.rank();
-    let (rows, columns) = (if rank == 2 { tensor.shape().dim(0) } else { 1 }, if rank == 0 { 1 } else { tensor.shape().dim(rank - 1) });
+    let (rows, columns) = (
+        if rank == 2 { tensor.shape().dim(0) } else { 1 },
+        if rank == 0 {
+            1
+        } else {
+            tensor.shape().dim(rank - 1)
+        },
+    );
     let values = tensor.slice::<T>()?;
     let mut out = Vec::with_capacity(shape.elements());
     for row in 0..shape.dim(0) {
         for column in 0..shape.dim(1) {
-            out.push(values[(if rows == 1 { 0 } else { row }) * columns + if columns == 1 { 0 } else { column }]);
+            out.push(
+                values[(if rows == 1 { 0 } else { row }) * columns
+                    + if columns == 1 { 0 } else { column }],
+            );
         }
     }
     Tensor::from_vec(shape.clone(), out)
@@ -139,21 +216,35 @@ fn build_sparse(node: &NodeInfo) -> Result<AnyKernel> {
     }, else => Err(internal!("no cross entropy of {dtype}")))
 }
 
-fn sparse_labels<T: Element + SoftmaxElement, L: Element + Copy + Into<i64>>() -> Result<AnyKernel> {
+fn sparse_labels<T: Element + SoftmaxElement, L: Element + Copy + Into<i64>>() -> Result<AnyKernel>
+{
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let (logits, labels) = (ctx.input(0)?, ctx.input(1)?);
         if logits.rank() != 2 {
-            return Err(invalid_argument!("logits must be 2-D, but got shape {}", logits.shape()));
+            return Err(invalid_argument!(
+                "logits must be 2-D, but got shape {}",
+                logits.shape()
+            ));
         }
         if labels.rank() != 1 {
-            return Err(invalid_argument!("labels must be 1-D, but got shape {}", labels.shape()));
+            return Err(invalid_argument!(
+                "labels must be 1-D, but got shape {}",
+                labels.shape()
+            ));
         }
         let (rows, classes) = (logits.shape().dim(0), logits.shape().dim(1));
         if labels.elements() != rows {
-            return Err(invalid_argument!("logits and labels must have the same first dimension, got logits shape {} and labels shape {}", logits.shape(), labels.shape()));
+            return Err(invalid_argument!(
+                "logits and labels must have the same first dimension, got logits shape {} and labels shape {}",
+                logits.shape(),
+                labels.shape()
+            ));
         }
         if rows > 0 && classes == 0 {
-            return Err(invalid_argument!("Must have at least one class, but got logits shape {}", logits.shape()));
+            return Err(invalid_argument!(
+                "Must have at least one class, but got logits shape {}",
+                logits.shape()
+            ));
         }
         let mut loss = ctx.allocate(T::DTYPE, Shape::vector(rows))?;
         let mut backprop = ctx.allocate(T::DTYPE, logits.shape().clone())?;

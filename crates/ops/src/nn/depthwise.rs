@@ -7,13 +7,15 @@ use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, ramp};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::conv::{Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward};
+use tensorfleet_math::conv::{
+    Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
+};
 use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Tensor};
 
-use super::conv2d::{check_backprop, output_shape, sizes, with_attrs};
 use super::conv_attrs::{WindowAttrs, four};
+use super::conv2d::{check_backprop, output_shape, sizes, with_attrs};
 use crate::by_float;
 use crate::types::FLOATS;
 
@@ -44,8 +46,21 @@ pub(crate) static OPS: [OpDef; 3] = [
         gradient: Gradient::Rule(gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Forward))],
         examples: &[
-            ex_ref("two outputs per channel", &[STRIDES, SAME], &[ramp(&[1, 5, 4, 3], -3.0, 0.125), ramp(&[3, 3, 3, 2], 1.0, -0.0625)]),
-            ex_err("channels differ", &[STRIDES, SAME], &[f32s(&[1, 3, 3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])], Code::InvalidArgument, "depth"),
+            ex_ref(
+                "two outputs per channel",
+                &[STRIDES, SAME],
+                &[
+                    ramp(&[1, 5, 4, 3], -3.0, 0.125),
+                    ramp(&[3, 3, 3, 2], 1.0, -0.0625),
+                ],
+            ),
+            ex_err(
+                "channels differ",
+                &[STRIDES, SAME],
+                &[f32s(&[1, 3, 3, 3], &[0.0]), f32s(&[2, 2, 2, 1], &[0.0])],
+                Code::InvalidArgument,
+                "depth",
+            ),
         ],
         ..DEPTHWISE
     },
@@ -54,7 +69,15 @@ pub(crate) static OPS: [OpDef; 3] = [
         inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Input))],
-        examples: &[ex_ref("stride two", &[STRIDES, SAME], &[i32s(&[4], &[1, 5, 4, 3]), ramp(&[3, 3, 3, 2], 1.0, -0.0625), ramp(&[1, 3, 2, 6], -1.0, 0.25)])],
+        examples: &[ex_ref(
+            "stride two",
+            &[STRIDES, SAME],
+            &[
+                i32s(&[4], &[1, 5, 4, 3]),
+                ramp(&[3, 3, 3, 2], 1.0, -0.0625),
+                ramp(&[1, 3, 2, 6], -1.0, 0.25),
+            ],
+        )],
         ..DEPTHWISE
     },
     OpDef {
@@ -62,7 +85,15 @@ pub(crate) static OPS: [OpDef; 3] = [
         inputs: &["input: T", "filter_sizes: int32", "out_backprop: T"],
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Filter))],
-        examples: &[ex_ref("stride two", &[STRIDES, SAME], &[ramp(&[1, 5, 4, 3], -3.0, 0.125), i32s(&[4], &[3, 3, 3, 2]), ramp(&[1, 3, 2, 6], -1.0, 0.25)])],
+        examples: &[ex_ref(
+            "stride two",
+            &[STRIDES, SAME],
+            &[
+                ramp(&[1, 5, 4, 3], -3.0, 0.125),
+                i32s(&[4], &[3, 3, 3, 2]),
+                ramp(&[1, 3, 2, 6], -1.0, 0.25),
+            ],
+        )],
         ..DEPTHWISE
     },
 ];
@@ -70,9 +101,20 @@ pub(crate) static OPS: [OpDef; 3] = [
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (grad, input, filter) = (g.grad(0)?, g.input(0), g.input(1));
     let (input_sizes, filter_sizes) = (g.shape(input)?, g.shape(filter)?);
-    let to_input = with_attrs(g, "DepthwiseConv2dNativeBackpropInput", &[input_sizes, filter, grad])?;
-    let to_filter = with_attrs(g, "DepthwiseConv2dNativeBackpropFilter", &[input, filter_sizes, grad])?;
-    Ok(vec![Some(Grad::Dense(to_input)), Some(Grad::Dense(to_filter))])
+    let to_input = with_attrs(
+        g,
+        "DepthwiseConv2dNativeBackpropInput",
+        &[input_sizes, filter, grad],
+    )?;
+    let to_filter = with_attrs(
+        g,
+        "DepthwiseConv2dNativeBackpropFilter",
+        &[input, filter_sizes, grad],
+    )?;
+    Ok(vec![
+        Some(Grad::Dense(to_input)),
+        Some(Grad::Dense(to_filter)),
+    ])
 }
 
 #[derive(Clone, Copy)]
@@ -92,15 +134,35 @@ fn build(node: &NodeInfo, pass: Pass) -> Result<AnyKernel> {
     }), else => Err(internal!("no convolution of {dtype}")))
 }
 
-fn run<T: Element + ConvElement>(ctx: &KernelCtx<'_>, attrs: &WindowAttrs, pass: Pass) -> Result<Tensor> {
-    let input_shape = if matches!(pass, Pass::Input) { sizes(ctx, 0, "input_sizes")? } else { ctx.input(0)?.shape().clone() };
-    let filter_shape = if matches!(pass, Pass::Filter) { sizes(ctx, 1, "filter_sizes")? } else { ctx.input(1)?.shape().clone() };
+fn run<T: Element + ConvElement>(
+    ctx: &KernelCtx<'_>,
+    attrs: &WindowAttrs,
+    pass: Pass,
+) -> Result<Tensor> {
+    let input_shape = if matches!(pass, Pass::Input) {
+        sizes(ctx, 0, "input_sizes")?
+    } else {
+        ctx.input(0)?.shape().clone()
+    };
+    let filter_shape = if matches!(pass, Pass::Filter) {
+        sizes(ctx, 1, "filter_sizes")?
+    } else {
+        ctx.input(1)?.shape().clone()
+    };
     let (input, filter) = (four(&input_shape, "input")?, four(&filter_shape, "filter")?);
     if input[3] != filter[2] {
-        return Err(invalid_argument!("input and filter must have the same depth: {} vs {}", input[3], filter[2]));
+        return Err(invalid_argument!(
+            "input and filter must have the same depth: {} vs {}",
+            input[3],
+            filter[2]
+        ));
     }
     let conv = Conv2d::depthwise(input, filter, attrs.stride, attrs.dilation, attrs.padding)
-        .ok_or_else(|| invalid_argument!("Computed output size would be negative: input {input_shape}, filter {filter_shape}"))?;
+        .ok_or_else(|| {
+            invalid_argument!(
+                "Computed output size would be negative: input {input_shape}, filter {filter_shape}"
+            )
+        })?;
     let mut out = ctx.allocate(
         T::DTYPE,
         match pass {
@@ -111,14 +173,33 @@ fn run<T: Element + ConvElement>(ctx: &KernelCtx<'_>, attrs: &WindowAttrs, pass:
     )?;
     let par = ctx.par();
     match pass {
-        Pass::Forward => forward(par, &conv, ctx.input(0)?.slice::<T>()?, ctx.input(1)?.slice::<T>()?, out.slice_mut::<T>()?, Epilogue::default()),
+        Pass::Forward => forward(
+            par,
+            &conv,
+            ctx.input(0)?.slice::<T>()?,
+            ctx.input(1)?.slice::<T>()?,
+            out.slice_mut::<T>()?,
+            Epilogue::default(),
+        ),
         Pass::Input => {
             check_backprop(&conv, ctx.input(2)?.shape())?;
-            backprop_input(par, &conv, ctx.input(1)?.slice::<T>()?, ctx.input(2)?.slice::<T>()?, out.slice_mut::<T>()?);
+            backprop_input(
+                par,
+                &conv,
+                ctx.input(1)?.slice::<T>()?,
+                ctx.input(2)?.slice::<T>()?,
+                out.slice_mut::<T>()?,
+            );
         }
         Pass::Filter => {
             check_backprop(&conv, ctx.input(2)?.shape())?;
-            backprop_filter(par, &conv, ctx.input(0)?.slice::<T>()?, ctx.input(2)?.slice::<T>()?, out.slice_mut::<T>()?);
+            backprop_filter(
+                par,
+                &conv,
+                ctx.input(0)?.slice::<T>()?,
+                ctx.input(2)?.slice::<T>()?,
+                out.slice_mut::<T>()?,
+            );
         }
     }
     Ok(out)

@@ -26,7 +26,12 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "InTopK",
         inputs: &["predictions: float", "targets: T"],
         attrs: &["k: int", "T: {int32, int64} = DT_INT32"],
-        examples: &[ex_attrs("best", &[("k", "1")], &[f32s(&[2, 2], &[0.1, 0.9, 0.8, 0.2]), i32s(&[2], &[1, 1])], &[bools(&[2], &[true, false])])],
+        examples: &[ex_attrs(
+            "best",
+            &[("k", "1")],
+            &[f32s(&[2, 2], &[0.1, 0.9, 0.8, 0.2]), i32s(&[2], &[1, 1])],
+            &[bools(&[2], &[true, false])],
+        )],
         ..TOP
     },
     OpDef {
@@ -34,10 +39,44 @@ pub(crate) static OPS: [OpDef; 2] = [
         inputs: &["predictions: float", "targets: T", "k: T"],
         attrs: &["T: {int32, int64} = DT_INT32"],
         examples: &[
-            ex("two best", &[f32s(&[2, 3], &[0.1, 0.9, 0.5, 0.8, 0.2, 0.2]), i64s(&[2], &[2, 1]), i64s(&[], &[2])], &[bools(&[2], &[true, true])]),
-            ex("out of range", &[f32s(&[1, 2], &[0.1, 0.9]), i32s(&[1], &[5]), i32s(&[], &[1])], &[bools(&[1], &[false])]),
-            ex("not finite", &[f32s(&[1, 2], &[f64::NAN, 0.9]), i32s(&[1], &[1]), i32s(&[], &[1])], &[bools(&[1], &[false])]),
-            ex_err("lengths differ", &[], &[f32s(&[1, 2], &[0.1, 0.9]), i32s(&[2], &[1, 1]), i32s(&[], &[1])], Code::InvalidArgument, "targets"),
+            ex(
+                "two best",
+                &[
+                    f32s(&[2, 3], &[0.1, 0.9, 0.5, 0.8, 0.2, 0.2]),
+                    i64s(&[2], &[2, 1]),
+                    i64s(&[], &[2]),
+                ],
+                &[bools(&[2], &[true, true])],
+            ),
+            ex(
+                "out of range",
+                &[
+                    f32s(&[1, 2], &[0.1, 0.9]),
+                    i32s(&[1], &[5]),
+                    i32s(&[], &[1]),
+                ],
+                &[bools(&[1], &[false])],
+            ),
+            ex(
+                "not finite",
+                &[
+                    f32s(&[1, 2], &[f64::NAN, 0.9]),
+                    i32s(&[1], &[1]),
+                    i32s(&[], &[1]),
+                ],
+                &[bools(&[1], &[false])],
+            ),
+            ex_err(
+                "lengths differ",
+                &[],
+                &[
+                    f32s(&[1, 2], &[0.1, 0.9]),
+                    i32s(&[2], &[1, 1]),
+                    i32s(&[], &[1]),
+                ],
+                Code::InvalidArgument,
+                "targets",
+            ),
         ],
         ..TOP
     },
@@ -49,14 +88,25 @@ fn shape(ctx: &mut InferCtx<'_>) -> Result<()> {
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
-    let fixed = if node.op == "InTopK" { Some(node.attrs.int("k")?) } else { None };
+    let fixed = if node.op == "InTopK" {
+        Some(node.attrs.int("k")?)
+    } else {
+        None
+    };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (predictions, targets) = (ctx.input(0)?, ctx.input(1)?);
         if predictions.rank() != 2 {
-            return Err(invalid_argument!("predictions must be 2-dimensional, got shape {}", predictions.shape()));
+            return Err(invalid_argument!(
+                "predictions must be 2-dimensional, got shape {}",
+                predictions.shape()
+            ));
         }
         if targets.rank() != 1 || targets.elements() != predictions.shape().dim(0) {
-            return Err(invalid_argument!("First dimension of predictions {} must match length of targets {}", predictions.shape(), targets.shape()));
+            return Err(invalid_argument!(
+                "First dimension of predictions {} must match length of targets {}",
+                predictions.shape(),
+                targets.shape()
+            ));
         }
         let k = match fixed {
             Some(k) => k,
@@ -64,14 +114,24 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         };
         let classes = predictions.shape().dim(1);
         let values = predictions.slice::<f32>()?;
-        let found: Vec<bool> = ctx.ints(1)?.iter().enumerate().map(|(row, target)| is_in(&values[row * classes..(row + 1) * classes], *target, k)).collect();
+        let found: Vec<bool> = ctx
+            .ints(1)?
+            .iter()
+            .enumerate()
+            .map(|(row, target)| is_in(&values[row * classes..(row + 1) * classes], *target, k))
+            .collect();
         ctx.set(0, Tensor::vector(&found));
         Ok(())
     })
 }
 
 fn is_in(row: &[f32], target: i64, k: i64) -> bool {
-    let Some(wanted) = usize::try_from(target).ok().and_then(|target| row.get(target)) else { return false };
+    let Some(wanted) = usize::try_from(target)
+        .ok()
+        .and_then(|target| row.get(target))
+    else {
+        return false;
+    };
     if !wanted.is_finite() || row.iter().any(|value| !value.is_finite()) {
         return false;
     }

@@ -22,7 +22,14 @@ pub(crate) static OP: OpDef = OpDef {
     gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", FLOATS)], build)],
     exactness: Exactness::Relative(1e-6),
-    examples: &[ex("matrix", &[x(&[2, 2], &[1.0, -2.0, 3.0, 0.0])], &[x(&[], &[7.0])]), ex("empty", &[x(&[0], &[])], &[x(&[], &[0.0])])],
+    examples: &[
+        ex(
+            "matrix",
+            &[x(&[2, 2], &[1.0, -2.0, 3.0, 0.0])],
+            &[x(&[], &[7.0])],
+        ),
+        ex("empty", &[x(&[0], &[])], &[x(&[], &[0.0])]),
+    ],
     ..OpDef::BLANK
 };
 

@@ -15,7 +15,10 @@ use crate::by_float;
 use crate::types::FLOATS;
 
 const LEAKY: OpDef = OpDef {
-    attrs: &["alpha: float = 0.2", "T: {half, bfloat16, float, double} = DT_FLOAT"],
+    attrs: &[
+        "alpha: float = 0.2",
+        "T: {half, bfloat16, float, double} = DT_FLOAT",
+    ],
     infer: infer::same_as_first,
     exactness: Exactness::Rounding,
     ..OpDef::BLANK
@@ -29,7 +32,12 @@ pub(crate) static OPS: [OpDef; 2] = [
         gradient: Gradient::Rule(gradient),
         kernels: &[cpu(&[("T", FLOATS)], build)],
         examples: &[
-            ex_attrs("slope", &[("alpha", "0.5")], &[x(&[3], &[-2.0, 0.5, 2.0])], &[x(&[3], &[-1.0, 0.5, 2.0])]),
+            ex_attrs(
+                "slope",
+                &[("alpha", "0.5")],
+                &[x(&[3], &[-2.0, 0.5, 2.0])],
+                &[x(&[3], &[-1.0, 0.5, 2.0])],
+            ),
             ex("default slope", &[x(&[1], &[3.0])], &[x(&[1], &[3.0])]),
         ],
         ..LEAKY
@@ -40,14 +48,26 @@ pub(crate) static OPS: [OpDef; 2] = [
         outputs: &["backprops: T"],
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], build_grad)],
-        examples: &[ex_attrs("slope", &[("alpha", "0.5")], &[x(&[2], &[4.0, 6.0]), x(&[2], &[-2.0, 2.0])], &[x(&[2], &[2.0, 6.0])])],
+        examples: &[ex_attrs(
+            "slope",
+            &[("alpha", "0.5")],
+            &[x(&[2], &[4.0, 6.0]), x(&[2], &[-2.0, 2.0])],
+            &[x(&[2], &[2.0, 6.0])],
+        )],
         ..LEAKY
     },
 ];
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (grad, features, alpha) = (g.grad(0)?, g.input(0), g.attr("alpha")?);
-    dense(g.builder().op("LeakyReluGrad").input(grad).input(features).attr("alpha", alpha).output()?)
+    dense(
+        g.builder()
+            .op("LeakyReluGrad")
+            .input(grad)
+            .input(features)
+            .attr("alpha", alpha)
+            .output()?,
+    )
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
@@ -76,10 +96,20 @@ fn backward<T: Element + Real>(alpha: f32) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (dy, x) = (ctx.input(0)?, ctx.input(1)?);
         if dy.elements() != x.elements() {
-            return Err(invalid_argument!("Inputs must be the same size: {} and {}", dy.shape(), x.shape()));
+            return Err(invalid_argument!(
+                "Inputs must be the same size: {} and {}",
+                dy.shape(),
+                x.shape()
+            ));
         }
         let mut out = ctx.allocate(T::DTYPE, dy.shape().clone())?;
-        leaky_relu_grad(ctx.par(), dy.slice::<T>()?, x.slice::<T>()?, alpha, out.slice_mut::<T>()?);
+        leaky_relu_grad(
+            ctx.par(),
+            dy.slice::<T>()?,
+            x.slice::<T>()?,
+            alpha,
+            out.slice_mut::<T>()?,
+        );
         ctx.set(0, out);
         Ok(())
     })

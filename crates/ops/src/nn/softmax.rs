@@ -29,10 +29,24 @@ pub(crate) static OPS: [OpDef; 2] = [
         gradient: Gradient::Rule(softmax_gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, false))],
         examples: &[
-            ex("even", &[x(&[1, 4], &[3.0, 3.0, 3.0, 3.0])], &[x(&[1, 4], &[0.25, 0.25, 0.25, 0.25])]),
+            ex(
+                "even",
+                &[x(&[1, 4], &[3.0, 3.0, 3.0, 3.0])],
+                &[x(&[1, 4], &[0.25, 0.25, 0.25, 0.25])],
+            ),
             ex_ref("rows", &[], &[ramp(&[2, 2, 3], -1.0, 0.5)]),
-            ex("large", &[f32s(&[2], &[1000.0, 1000.0])], &[f32s(&[2], &[0.5, 0.5])]),
-            ex_err("scalar", &[], &[x(&[], &[1.0])], Code::InvalidArgument, "logits must have >= 1 dimension"),
+            ex(
+                "large",
+                &[f32s(&[2], &[1000.0, 1000.0])],
+                &[f32s(&[2], &[0.5, 0.5])],
+            ),
+            ex_err(
+                "scalar",
+                &[],
+                &[x(&[], &[1.0])],
+                Code::InvalidArgument,
+                "logits must have >= 1 dimension",
+            ),
         ],
         ..ROWS
     },
@@ -41,7 +55,17 @@ pub(crate) static OPS: [OpDef; 2] = [
         outputs: &["logsoftmax: T"],
         gradient: Gradient::Rule(log_softmax_gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, true))],
-        examples: &[ex("even", &[f32s(&[1, 2], &[3.0, 3.0])], &[f32s(&[1, 2], &[-0.693_147_2, -0.693_147_2])]), ex_ref("rows", &[], &[ramp(&[2, 3], -1.0, 0.5)])],
+        examples: &[
+            ex(
+                "even",
+                &[f32s(&[1, 2], &[3.0, 3.0])],
+                &[f32s(
+                    &[1, 2],
+                    &[-std::f64::consts::LN_2, -std::f64::consts::LN_2],
+                )],
+            ),
+            ex_ref("rows", &[], &[ramp(&[2, 3], -1.0, 0.5)]),
+        ],
         ..ROWS
     },
 ];
@@ -49,7 +73,12 @@ pub(crate) static OPS: [OpDef; 2] = [
 /// The sum over the last dimension, kept.
 fn row_sum(g: &mut GradCtx<'_>, value: Output) -> Result<Output> {
     let axis = g.ints(&[-1])?;
-    g.builder().op("Sum").input(value).input(axis).attr("keep_dims", true).output()
+    g.builder()
+        .op("Sum")
+        .input(value)
+        .input(axis)
+        .attr("keep_dims", true)
+        .output()
 }
 
 /// (dy - Σ dy y) y
@@ -75,7 +104,9 @@ fn build(node: &NodeInfo, log: bool) -> Result<AnyKernel> {
     by_float!(dtype, T => rows::<T>(if log { log_softmax::<T> } else { softmax::<T> }), else => Err(internal!("no softmax of {dtype}")))
 }
 
-fn rows<T: Element + SoftmaxElement>(apply: fn(&dyn Par, &[T], usize, &mut [T])) -> Result<AnyKernel> {
+fn rows<T: Element + SoftmaxElement>(
+    apply: fn(&dyn Par, &[T], usize, &mut [T]),
+) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let logits = ctx.input(0)?;
         if logits.rank() == 0 {
@@ -83,7 +114,12 @@ fn rows<T: Element + SoftmaxElement>(apply: fn(&dyn Par, &[T], usize, &mut [T]))
         }
         let mut out: Tensor = ctx.allocate(T::DTYPE, logits.shape().clone())?;
         if !out.is_empty() {
-            apply(ctx.par(), logits.slice::<T>()?, logits.shape().dim(logits.rank() - 1), out.slice_mut::<T>()?);
+            apply(
+                ctx.par(),
+                logits.slice::<T>()?,
+                logits.shape().dim(logits.rank() - 1),
+                out.slice_mut::<T>()?,
+            );
         }
         ctx.set(0, out);
         Ok(())
