@@ -1,7 +1,7 @@
 //! The engine of the forward pass and of the input's gradient: windows over images times a packed filter.
 //!
 //! ```text
-//! task = a band of output rows of one image
+//! task = a band: some output rows of one image, or some small images
 //!   copy the band's input rows if they need padding
 //!   for each slice of the taps   (its filter panel stays in the first-level cache)
 //!     for each panel of output channels
@@ -21,8 +21,8 @@ use crate::par::{Par, Serial};
 
 /// Depth of a slice of taps.
 const DEPTH: usize = 384;
-/// Bytes of input rows in a band: they stay in the second-level cache.
-const BAND_BYTES: usize = 128 << 10;
+/// Bytes of a band's output, and of its input that a slice of the taps touches: they stay in the second-level cache.
+const BAND_BYTES: usize = 288 << 10;
 /// Multiply-adds below which one thread is enough.
 const PARALLEL_WORK: usize = 600_000;
 
@@ -167,12 +167,13 @@ pub(super) fn run<T: Real>(
     };
     let work = (shape.batch * rows * width * out.channels).saturating_mul(taps);
     let par = if work < PARALLEL_WORK { &Serial } else { par };
-    let band = job.band_rows(par.threads());
+    let (images, band) = job.band_size(par.threads());
     let bands = rows.div_ceil(band);
-    par.for_each(shape.batch * bands, 1, &|range| {
+    par.for_each(shape.batch.div_ceil(images) * bands, 1, &|range| {
         for task in range {
-            let (n, band) = (task / bands, task % bands);
-            job.band(n, rows * band / bands..rows * (band + 1) / bands);
+            let (n, band) = (task / bands * images, task % bands);
+            let images = n..shape.batch.min(n + images);
+            job.band(images, rows * band / bands..rows * (band + 1) / bands);
         }
     });
 }
@@ -249,40 +250,44 @@ impl Correlation {
 }
 
 impl<T: Real> Job<'_, T> {
-    /// Output rows of a band: few enough for the cache and for all threads to have some.
-    fn band_rows(&self, threads: usize) -> usize {
+    /// Images and output rows of a band: few enough for the cache and for all threads to have some.
+    fn band_size(&self, threads: usize) -> (usize, usize) {
         let shape = self.shape;
-        let row = self.columns.len * shape.images.channels * size_of::<T>() * shape.stride[0];
-        let rows = shape.output.size[0];
+        let (rows, batch) = (shape.output.size[0], shape.batch);
+        let channels = shape.images.channels.min(DEPTH);
+        let input = self.columns.len * channels * shape.stride[0];
+        let row = (input + shape.output.size[1] * shape.output.channels) * size_of::<T>();
         let fits = (BAND_BYTES / row)
             .saturating_sub(shape.taps[0] / shape.stride[0])
             .max(1);
-        let bands = if threads == 1 {
-            1
-        } else {
-            (4 * threads).div_ceil(shape.batch)
-        };
-        fits.min(rows.div_ceil(bands)).max(1)
+        let wanted = if threads == 1 { 1 } else { 4 * threads };
+        let images = (fits / rows).min(batch / wanted).max(1);
+        let bands = wanted.div_ceil(batch);
+        (images, fits.min(rows.div_ceil(bands)).max(1))
     }
 
-    fn band(&self, n: usize, rows: Range<usize>) {
+    fn band(&self, images: Range<usize>, rows: Range<usize>) {
         if rows.is_empty() {
             return;
         }
         let shape = self.shape;
         let needed = shape.input_rows(&rows);
+        let all = images.clone();
         shape
             .images
-            .with_rows(0, self.input, n, needed, self.columns, |slab| {
+            .with_rows(0, self.input, all, needed, self.columns, |slab| {
                 for (i, slice) in self.slices.iter().enumerate() {
                     let store = if i == 0 { Store::Set } else { Store::Add };
                     for at in (0..shape.output.channels).step_by(self.kernels.columns()) {
-                        self.panel(n, &rows, slab, slice, at, store);
+                        for (i, n) in images.clone().enumerate() {
+                            let data = slab.data.get(i * slab.image..).unwrap_or_default();
+                            self.panel(n, &rows, Slab { data, ..slab }, slice, at, store);
+                        }
                     }
                 }
             });
         if !matches!(self.epilogue, Epilogue::None) {
-            self.finish(n, rows);
+            images.for_each(|n| self.finish(n, rows.clone()));
         }
     }
 

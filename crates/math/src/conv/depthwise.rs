@@ -42,7 +42,7 @@ fn with_repeated<T: Element + Plain>(
     body: impl FnOnce(&[T], usize),
 ) {
     let count = rows.len();
-    images.with_rows(0, data, n, rows, columns, |slab| {
+    images.with_rows(0, data, n..n + 1, rows, columns, |slab| {
         if times == 1 {
             return body(slab.data, slab.pitch);
         }
@@ -167,7 +167,7 @@ pub(super) fn backprop_input<T: Element + Plain>(
         for (n, rows, lines) in bands(first, conv.input[0], lines, line, grain) {
             let needed = grad_rows(conv, &rows);
             let top = needed.start;
-            images.with_rows(0, grad, n, needed, columns, |slab| {
+            images.with_rows(0, grad, n..n + 1, needed, columns, |slab| {
                 for (at, line) in rows.clone().zip(lines.chunks_exact_mut(line)) {
                     let each = |line: &mut [T]| {
                         for phase in 0..conv.stride[1].min(conv.input[1]) {

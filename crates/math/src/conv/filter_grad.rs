@@ -228,7 +228,7 @@ impl<T: Real> Job<'_, T> {
                 continue;
             }
             self.images
-                .with_rows(0, self.input, *n, needed, self.columns, |slab| {
+                .with_rows(0, self.input, *n..n + 1, needed, self.columns, |slab| {
                     scratch::with(1, room, |room: &mut [T]| {
                         let first =
                             (n * conv.output[0] + rows.start) * conv.output[1] * conv.out_channels;

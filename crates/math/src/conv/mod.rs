@@ -65,7 +65,7 @@ pub fn backprop_input<T: Element>(
     input: &mut [T],
 ) {
     check(conv, input, filter, grad);
-    if grad.is_empty() || filter.is_empty() {
+    if input.is_empty() || grad.is_empty() || filter.is_empty() {
         input.fill(T::ZERO);
     } else {
         T::backprop_input(par, conv, filter, grad, input);
@@ -84,7 +84,7 @@ pub fn backprop_filter<T: Element>(
     filter: &mut [T],
 ) {
     check(conv, input, filter, grad);
-    if grad.is_empty() || input.is_empty() {
+    if filter.is_empty() || grad.is_empty() || input.is_empty() {
         filter.fill(T::ZERO);
     } else {
         T::backprop_filter(par, conv, input, grad, filter);

@@ -24,11 +24,12 @@ pub(super) struct Columns {
     pub(super) len: usize,
 }
 
-/// Rows of an image in memory: column `c` of row `r` begins at `(r - top) * pitch + c * channels`.
+/// Rows of images in memory: column `c` of row `r` begins at `(r - top) * pitch + c * channels`, `image` after the image before.
 #[derive(Clone, Copy)]
 pub(super) struct Slab<'a, T> {
     pub(super) data: &'a [T],
     pub(super) pitch: usize,
+    pub(super) image: usize,
     pub(super) top: usize,
 }
 
@@ -44,39 +45,42 @@ impl Images {
         inside && self.pixel == self.channels
     }
 
-    /// Calls `body` with `rows` of image `n`, copied into this thread's scratch `slot` if need be.
+    /// Calls `body` with `rows` of some images, copied into this thread's scratch `slot` if need be.
     pub(super) fn with_rows<T: Element + Plain, R>(
         &self,
         slot: usize,
         data: &[T],
-        n: usize,
+        images: Range<usize>,
         rows: Range<usize>,
         columns: Columns,
         body: impl FnOnce(Slab<'_, T>) -> R,
     ) -> R {
-        let image = &data[n * self.image()..][..self.image()];
-        let top = rows.start;
+        let (top, line) = (rows.start, self.width * self.pixel);
         if self.in_place(columns) {
-            let first = (top * self.width + columns.begin.unsigned_abs()) * self.pixel;
-            let data = image.get(first..).unwrap_or_default();
+            let first = top * line + columns.begin.unsigned_abs() * self.pixel;
+            let all = &data[images.start * self.image()..images.end * self.image()];
+            let data = all.get(first..).unwrap_or_default();
             return body(Slab {
                 data,
-                pitch: self.width * self.pixel,
+                pitch: line,
+                image: self.image(),
                 top,
             });
         }
         let pitch = columns.len * self.channels;
-        scratch::with(slot, rows.len() * pitch, |room: &mut [T]| {
-            for (r, to) in rows.clone().zip(room.chunks_exact_mut(pitch)) {
-                self.copy_row(
-                    &image[r * self.width * self.pixel..][..self.width * self.pixel],
-                    columns,
-                    to,
-                );
+        let image = rows.len() * pitch;
+        scratch::with(slot, images.len() * image, |room: &mut [T]| {
+            for (i, n) in images.enumerate() {
+                let from = &data[n * self.image()..][..self.image()];
+                let to = room[i * image..][..image].chunks_exact_mut(pitch);
+                for (r, to) in rows.clone().zip(to) {
+                    self.copy_row(&from[r * line..][..line], columns, to);
+                }
             }
             body(Slab {
                 data: room,
                 pitch,
+                image,
                 top,
             })
         })

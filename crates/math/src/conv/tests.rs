@@ -121,6 +121,12 @@ fn agrees_on_several_threads() {
         conv([3, 10, 11, 40], [1, 1, 40, 50], 2, Padding::Same),
         conv([64, 3, 3, 40], [3, 3, 40, 50], 1, Padding::Valid),
         conv([2, 20, 20, 24], [3, 3, 12, 64], 1, Padding::Same),
+        conv(
+            [1, 1, 0, 3],
+            [1, 1, 3, 2],
+            1,
+            Padding::Explicit([[0, 0], [0, 1]]),
+        ),
         conv([2, 40, 40, 48], [3, 3, 1, 96], 2, Padding::Same),
         conv([1, 40, 40, 99], [3, 3, 1, 99], 1, Padding::Same),
     ] {
