@@ -3,7 +3,8 @@
 //! ```text
 //! cargo bench -p tensorfleet-checkpoint [-- --tf PYTHON] [--dir DIR] [--rounds N]
 //! ```
-//! With `--tf` a Python with TensorFlow does the same in turns. Rates are of the best round.
+//! With `--tf` a Python with TensorFlow does the same in turns. Rates are of the best and of the
+//! median round; processor seconds are the mean of all rounds, which a busy machine disturbs least.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -32,12 +33,12 @@ for line in sys.stdin:
         values[count] = [tf.constant(np.random.default_rng(i).standard_normal(size, np.float32)) for i in range(count)]
     names = [f"t{i}" for i in range(count)]
     prefix, blank = f"{directory}/tf{count}", [""] * count
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     if what == "save":
         tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=blank, tensors=values[count])
     else:
         out = tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=blank, dtypes=[tf.float32] * count)
-    print(time.perf_counter() - start, flush=True)
+    print(time.perf_counter() - start, time.process_time() - cpu, flush=True)
 "#;
 
 struct TensorFlow {
@@ -72,10 +73,16 @@ impl TensorFlow {
         Ok(line)
     }
 
-    fn seconds(&mut self, what: &str, count: usize) -> std::io::Result<f64> {
+    fn round(&mut self, what: &str, count: usize) -> std::io::Result<Round> {
         writeln!(self.input, "{what} {count}")?;
         let line = self.line()?;
-        line.trim().parse().map_err(std::io::Error::other)
+        let mut numbers = line.split_whitespace().map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(wall)), Some(Ok(cpu))) => Ok(Round { wall, cpu }),
+            _ => Err(std::io::Error::other(format!(
+                "TensorFlow answered {line:?}"
+            ))),
+        }
     }
 }
 
@@ -90,12 +97,43 @@ fn io(error: std::io::Error) -> Status {
     unknown!("{error}")
 }
 
-fn timed<T>(run: impl FnOnce() -> Result<T>) -> Result<f64> {
-    let start = Instant::now();
+/// Seconds of one round.
+#[derive(Clone, Copy)]
+struct Round {
+    wall: f64,
+    cpu: f64,
+}
+
+/// Processor seconds of this process so far, in the kernel and outside.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+fn timed<T>(run: impl FnOnce() -> Result<T>) -> Result<Round> {
+    let (start, cpu) = (Instant::now(), cpu_seconds());
     let kept = run()?;
-    let seconds = start.elapsed().as_secs_f64();
+    let wall = start.elapsed().as_secs_f64();
+    let cpu = cpu_seconds() - cpu;
     drop(kept);
-    Ok(seconds)
+    Ok(Round { wall, cpu })
+}
+
+/// Best and median rate in MB/s, mean processor seconds.
+fn summary(mut rounds: Vec<Round>) -> String {
+    if rounds.is_empty() {
+        return String::new();
+    }
+    rounds.sort_by(|a, b| a.wall.total_cmp(&b.wall));
+    let rate = |index: usize| {
+        rounds
+            .get(index)
+            .map_or(0.0, |r| BYTES as f64 / 1e6 / r.wall)
+    };
+    let cpu = rounds.iter().map(|r| r.cpu).sum::<f64>() / rounds.len() as f64;
+    format!("{:6.0} {:6.0} {cpu:6.2}", rate(0), rate(rounds.len() / 2))
 }
 
 fn bare_write(path: &str, bytes: &[u8]) -> Result<()> {
@@ -130,26 +168,19 @@ fn main() -> Result<()> {
         .map(|python| TensorFlow::start(&python, &dir))
         .transpose()
         .map_err(io)?;
-    println!(
-        "{:28} {:>12} {:>12}",
-        "MB/s, best of rounds", "TensorFleet", "TensorFlow"
-    );
-    let megabytes = BYTES as f64 / 1e6;
+    println!("{:24} | TensorFleet          | TensorFlow", "");
+    println!("{:24} |   best median    cpu |   best median    cpu", "");
     let bare = vec![7u8; BYTES];
     let bare_path = format!("{dir}/bare");
-    let (mut write, mut read) = (f64::INFINITY, f64::INFINITY);
+    let (mut write, mut read) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        write = write.min(timed(|| bare_write(&bare_path, &bare))?);
-        read = read.min(timed(|| bare_read(&bare_path))?);
+        write.push(timed(|| bare_write(&bare_path, &bare))?);
+        read.push(timed(|| bare_read(&bare_path))?);
     }
     drop(bare);
     std::fs::remove_file(&bare_path).map_err(io)?;
-    println!("{:28} {:12.0}", "bare write(2)", megabytes / write);
-    println!(
-        "{:28} {:12.0}",
-        "bare read(2), one thread",
-        megabytes / read
-    );
+    println!("{:24} | {}", "bare write(2)", summary(write));
+    println!("{:24} | {}", "bare read(2), one thread", summary(read));
     for count in [1, 100, 10_000] {
         let shape = Shape::vector(BYTES / 4 / count);
         let values: Vec<f32> = (0..shape.elements()).map(|i| (i as f32).sin()).collect();
@@ -180,22 +211,20 @@ fn main() -> Result<()> {
         release_recycled();
         let prefix = format!("{dir}/ours{count}");
         for what in ["save", "restore"] {
-            let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
-            for _ in 0..rounds {
-                ours = ours.min(match what {
-                    "save" => timed(|| save(&prefix, &items))?,
-                    _ => timed(|| restore(&prefix, &wishes))?,
-                });
-                if let Some(tensorflow) = &mut tensorflow {
-                    theirs = theirs.min(tensorflow.seconds(what, count).map_err(io)?);
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for round in 0..rounds {
+                // Who goes first changes: the second may find memory that the first has just freed.
+                for side in [round % 2, (round + 1) % 2] {
+                    match (side, &mut tensorflow) {
+                        (0, _) if what == "save" => ours.push(timed(|| save(&prefix, &items))?),
+                        (0, _) => ours.push(timed(|| restore(&prefix, &wishes))?),
+                        (_, Some(tf)) => theirs.push(tf.round(what, count).map_err(io)?),
+                        (_, None) => {}
+                    }
                 }
             }
             let name = format!("{what}, {count} tensors");
-            println!(
-                "{name:28} {:12.0} {:12.0}",
-                megabytes / ours,
-                megabytes / theirs
-            );
+            println!("{name:24} | {} | {}", summary(ours), summary(theirs));
         }
     }
     Ok(())

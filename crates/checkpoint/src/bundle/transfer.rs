@@ -17,6 +17,10 @@ use crate::fs::{ReadFile, WriteFile};
 /// finds the bytes in the cache.
 const PIECE: usize = 512 << 10;
 
+/// Writes of this size at a time. Measured on ext4 (Linux 6.18, 400 MB, sizes in turns): 0.18 s of system
+/// time up to 256 KiB, 0.5 to 0.9 s on average from 512 KiB on.
+const WRITE_PIECE: usize = 256 << 10;
+
 /// What a thread takes at once.
 const CHUNK: usize = 4 << 20;
 
@@ -89,7 +93,7 @@ pub(super) fn checksum(file: &dyn ReadFile, offset: u64, len: u64) -> Result<u32
 /// Appends the bytes; extends the (unmasked) checksum by them.
 pub(super) fn append(file: &mut dyn WriteFile, mut sum: u32, bytes: &[u8]) -> Result<u32> {
     if bytes.len() < SUM_BESIDE_FROM || thread_count() < 2 {
-        for piece in bytes.chunks(PIECE) {
+        for piece in bytes.chunks(WRITE_PIECE) {
             sum = crc::extend(sum, piece);
             file.append(piece)?;
         }
@@ -97,7 +101,9 @@ pub(super) fn append(file: &mut dyn WriteFile, mut sum: u32, bytes: &[u8]) -> Re
     }
     thread::scope(|scope| {
         let own = scope.spawn(|| crc::crc32c(bytes));
-        file.append(bytes)?;
+        for piece in bytes.chunks(WRITE_PIECE) {
+            file.append(piece)?;
+        }
         match own.join() {
             Ok(own) => Ok(crc::combine(sum, own, bytes.len())),
             Err(_) => Err(internal!("the checksum thread panicked")),
