@@ -11,6 +11,7 @@ pub mod movement;
 pub mod num;
 pub mod optimizer;
 pub mod par;
+pub mod pool2d;
 pub mod random;
 pub mod reduce;
 pub mod segment;
