@@ -11,13 +11,17 @@ mod count_up_to;
 mod destroy_resource;
 mod disable_copy_on_read;
 mod is_variable_initialized;
+mod mutex;
 pub(crate) mod names;
 mod read_variable;
 mod resource_gather;
+mod resource_strided_slice_assign;
 mod scatter;
 mod scatter_nd;
 pub(crate) mod target;
 mod temporary_variable;
+#[cfg(test)]
+mod tests;
 mod var_handle;
 mod var_is_initialized;
 pub(crate) mod variable;
@@ -36,12 +40,14 @@ pub(crate) static FAMILY: Family = Family {
         &destroy_resource::OP,
         &disable_copy_on_read::OP,
         &is_variable_initialized::OP,
+        &resource_strided_slice_assign::OP,
         &var_is_initialized::OP,
         &variable_shape::OP,
     ],
     tables: &[
         &assign_update::OPS,
         &count_up_to::OPS,
+        &mutex::OPS,
         &read_variable::OPS,
         &resource_gather::OPS,
         &scatter::OPS,
