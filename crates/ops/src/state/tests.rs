@@ -106,9 +106,9 @@ fn handles_find_their_variable_anew_after_a_cleanup() {
 
     let old = handles.run(&env, &[]).unwrap();
     assign.run(&env, &[old.clone(), one]).unwrap();
-    assert!(read.run(&env, &[old.clone()]).is_ok());
+    assert!(read.run(&env, std::slice::from_ref(&old)).is_ok());
     env.resources.cleanup("localhost");
-    let gone = read.run(&env, &[old.clone()]).err().unwrap();
+    let gone = read.run(&env, std::slice::from_ref(&old)).err().unwrap();
     assert_eq!(gone.code(), Code::FailedPrecondition);
 
     let new = handles.run(&env, &[]).unwrap();
