@@ -1,12 +1,13 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
 mod tensor_array;
+mod tensor_list;
 
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "data_flow",
-    ops: &[],
+    ops: &[&tensor_list::concat_lists::OP],
     tables: &[
         &tensor_array::close::OPS,
         &tensor_array::concat_split::OPS,
@@ -14,5 +15,12 @@ pub(crate) static FAMILY: Family = Family {
         &tensor_array::element::OPS,
         &tensor_array::gather_scatter::OPS,
         &tensor_array::grad::OPS,
+        &tensor_list::concat_split::OPS,
+        &tensor_list::create::OPS,
+        &tensor_list::gather_scatter::OPS,
+        &tensor_list::item::OPS,
+        &tensor_list::length::OPS,
+        &tensor_list::push_pop::OPS,
+        &tensor_list::stack::OPS,
     ],
 };

@@ -1,0 +1,4 @@
+//! Whole graphs in a session: what op examples cannot show.
+
+mod graphs;
+mod lists;
