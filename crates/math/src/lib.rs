@@ -17,4 +17,5 @@ pub mod reduce;
 pub mod segment;
 pub mod select;
 pub mod softmax;
+pub mod special;
 pub mod unary;

@@ -2,15 +2,22 @@
 
 pub(crate) mod add_n;
 mod binary;
+mod bucketize;
 mod calculus;
+mod cast;
 mod check_numerics;
+mod clip_by_value;
 mod compare;
 mod complex;
+mod cross;
 pub(crate) mod elementwise;
+mod histogram;
+mod lin_space;
 mod logical;
 mod matmul;
 mod reduce;
 mod segment;
+mod special;
 mod unary;
 
 use crate::Family;
@@ -19,6 +26,12 @@ pub(crate) static FAMILY: Family = Family {
     name: "math",
     ops: &[
         &binary::next_after::OP,
+        &bucketize::OP,
+        &cast::OP,
+        &clip_by_value::OP,
+        &cross::OP,
+        &histogram::OP,
+        &lin_space::OP,
         &matmul::einsum::OP,
         &matmul::fused::OP,
         &matmul::single::OP,
@@ -44,6 +57,7 @@ pub(crate) static FAMILY: Family = Family {
         &segment::sparse::OPS,
         &segment::sparse_grad::OPS,
         &segment::unsorted::OPS,
+        &special::OPS,
         &unary::basic::OPS,
         &unary::exponential::OPS,
         &unary::hyperbolic::OPS,
