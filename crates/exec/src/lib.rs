@@ -4,7 +4,7 @@
 //! time, the *driver*: pending counts, values and frames need no locks and no atomics, because only
 //! the driver touches them. Cheap kernels run on the driver itself; expensive ones go to the pool
 //! while it has other work; waiting ones hold no thread at all. Results of the latter two come back
-//! through the step's inbox. `docs/decisions/0008-one-owner-executor.md` says why.
+//! through the step's inbox. `docs/decisions/0007-one-owner-executor.md` says why.
 //!
 //! Everything here is synchronous; pool and clock come in with the step's environment.
 
