@@ -112,25 +112,37 @@ fn scale_rows(g: &mut GradCtx<'_>, grad: Output, matrix: Output) -> Result<Outpu
     g.apply("Mul", &[column, matrix])
 }
 
-fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+/// What flows to the logits: from the loss, and from the second output where something depends on it.
+fn to_logits(g: &mut GradCtx<'_>) -> Result<Output> {
     let grad = g.grad(0)?;
     let backprop = g.output(1);
-    let to_logits = scale_rows(g, grad, backprop)?;
+    let first = scale_rows(g, grad, backprop)?;
+    let Some(grad_grad) = g.grad_or_none(1) else { return Ok(first) };
     let logits = g.input(0);
+    let softmax = g.apply("Softmax", &[logits])?;
+    let product = g.apply("Mul", &[grad_grad, softmax])?;
+    let axis = g.ints(&[-1])?;
+    let sum = g.builder().op("Sum").input(product).input(axis).attr("keep_dims", true).output()?;
+    let centred = g.apply("Sub", &[grad_grad, sum])?;
+    let second = g.apply("Mul", &[centred, softmax])?;
+    g.apply("AddV2", &[first, second])
+}
+
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let to_logits = to_logits(g)?;
+    let (grad, logits) = (g.grad(0)?, g.input(0));
     let log_probabilities = g.apply("LogSoftmax", &[logits])?;
     let negated = g.apply("Neg", &[log_probabilities])?;
-    let to_labels = scale_rows(g, grad, negated)?;
+    let mut to_labels = scale_rows(g, grad, negated)?;
+    if let Some(grad_grad) = g.grad_or_none(1) {
+        to_labels = g.apply("Sub", &[to_labels, grad_grad])?;
+    }
     // Either input may have been broadcast.
     g.unbroadcast([to_logits, to_labels])
 }
 
 fn sparse_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let grad = g.grad(0)?;
-    let backprop = g.output(1);
-    Ok(vec![
-        Some(Grad::Dense(scale_rows(g, grad, backprop)?)),
-        None,
-    ])
+    Ok(vec![Some(Grad::Dense(to_logits(g)?)), None])
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {

@@ -9,6 +9,7 @@ mod depthwise;
 mod in_top_k;
 mod l2_loss;
 mod leaky_relu;
+mod pool;
 mod softmax;
 
 use crate::Family;
@@ -24,6 +25,7 @@ pub(crate) static FAMILY: Family = Family {
         &depthwise::OPS,
         &in_top_k::OPS,
         &leaky_relu::OPS,
+        &pool::OPS,
         &softmax::OPS,
     ],
 };
