@@ -117,12 +117,20 @@ fn to_logits(g: &mut GradCtx<'_>) -> Result<Output> {
     let grad = g.grad(0)?;
     let backprop = g.output(1);
     let first = scale_rows(g, grad, backprop)?;
-    let Some(grad_grad) = g.grad_or_none(1) else { return Ok(first) };
+    let Some(grad_grad) = g.grad_or_none(1) else {
+        return Ok(first);
+    };
     let logits = g.input(0);
     let softmax = g.apply("Softmax", &[logits])?;
     let product = g.apply("Mul", &[grad_grad, softmax])?;
     let axis = g.ints(&[-1])?;
-    let sum = g.builder().op("Sum").input(product).input(axis).attr("keep_dims", true).output()?;
+    let sum = g
+        .builder()
+        .op("Sum")
+        .input(product)
+        .input(axis)
+        .attr("keep_dims", true)
+        .output()?;
     let centred = g.apply("Sub", &[grad_grad, sum])?;
     let second = g.apply("Mul", &[centred, softmax])?;
     g.apply("AddV2", &[first, second])

@@ -10,12 +10,14 @@ use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::Window;
 use tensorfleet_math::num::Float;
-use tensorfleet_math::pool2d::{Pool2d, PoolElement, avg_pool, avg_pool_grad, max_pool, max_pool_grad};
+use tensorfleet_math::pool2d::{
+    Pool2d, PoolElement, avg_pool, avg_pool_grad, max_pool, max_pool_grad,
+};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape};
 
-use super::conv2d::sizes;
 use super::conv_attrs::{WindowAttrs, four, pair};
+use super::conv2d::sizes;
 use crate::types::{FLOATS, REAL_NUMBERS};
 use crate::{by_float, by_real};
 
@@ -38,8 +40,18 @@ const MAX: &[Example] = &[
         &[x(&[1, 2, 4, 1], &[1.0, 5.0, 2.0, 3.0, 4.0, 0.0, 7.0, 6.0])],
         &[x(&[1, 1, 2, 1], &[5.0, 7.0])],
     ),
-    ex_ref("same, overlapping", &[("ksize", "[1, 3, 3, 1]"), STRIDE, SAME], &[ramp(&[2, 5, 4, 3], 60.0, -0.5)]),
-    ex_err("no image", &[TWO, STRIDE, VALID], &[f32s(&[2, 2], &[0.0])], Code::InvalidArgument, "4-dimensional"),
+    ex_ref(
+        "same, overlapping",
+        &[("ksize", "[1, 3, 3, 1]"), STRIDE, SAME],
+        &[ramp(&[2, 5, 4, 3], 60.0, -0.5)],
+    ),
+    ex_err(
+        "no image",
+        &[TWO, STRIDE, VALID],
+        &[f32s(&[2, 2], &[0.0])],
+        Code::InvalidArgument,
+        "4-dimensional",
+    ),
 ];
 
 pub(crate) static OPS: [OpDef; 4] = [
@@ -72,11 +84,17 @@ pub(crate) static OPS: [OpDef; 4] = [
             "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = DT_FLOAT",
         ],
         gradient: Gradient::None("needs MaxPoolGradGrad"),
-        kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| build(node, Kind::MaxGrad))],
+        kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| {
+            build(node, Kind::MaxGrad)
+        })],
         examples: &[ex_attrs(
             "first of equals",
             &[TWO, STRIDE, VALID],
-            &[x(&[1, 2, 2, 1], &[1.0, 5.0, 5.0, 2.0]), x(&[1, 1, 1, 1], &[5.0]), x(&[1, 1, 1, 1], &[3.0])],
+            &[
+                x(&[1, 2, 2, 1], &[1.0, 5.0, 5.0, 2.0]),
+                x(&[1, 1, 1, 1], &[5.0]),
+                x(&[1, 1, 1, 1], &[3.0]),
+            ],
             &[x(&[1, 2, 2, 1], &[0.0, 3.0, 0.0, 0.0])],
         )],
         ..POOL
@@ -94,8 +112,18 @@ pub(crate) static OPS: [OpDef; 4] = [
         gradient: Gradient::Rule(avg_gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Kind::Avg))],
         examples: &[
-            ex_attrs("two by two", &[TWO, STRIDE, VALID], &[x(&[1, 2, 2, 1], &[1.0, 5.0, 2.0, 4.0])], &[x(&[1, 1, 1, 1], &[3.0])]),
-            ex_attrs("padding does not count", &[TWO, STRIDE, SAME], &[x(&[1, 1, 3, 1], &[1.0, 5.0, 2.0])], &[x(&[1, 1, 2, 1], &[3.0, 2.0])]),
+            ex_attrs(
+                "two by two",
+                &[TWO, STRIDE, VALID],
+                &[x(&[1, 2, 2, 1], &[1.0, 5.0, 2.0, 4.0])],
+                &[x(&[1, 1, 1, 1], &[3.0])],
+            ),
+            ex_attrs(
+                "padding does not count",
+                &[TWO, STRIDE, SAME],
+                &[x(&[1, 1, 3, 1], &[1.0, 5.0, 2.0])],
+                &[x(&[1, 1, 2, 1], &[3.0, 2.0])],
+            ),
         ],
         ..POOL
     },
@@ -111,14 +139,27 @@ pub(crate) static OPS: [OpDef; 4] = [
         ],
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Kind::AvgGrad))],
-        examples: &[ex_attrs("even shares", &[TWO, STRIDE, VALID], &[i32s(&[4], &[1, 2, 2, 1]), x(&[1, 1, 1, 1], &[4.0])], &[x(&[1, 2, 2, 1], &[1.0, 1.0, 1.0, 1.0])])],
+        examples: &[ex_attrs(
+            "even shares",
+            &[TWO, STRIDE, VALID],
+            &[i32s(&[4], &[1, 2, 2, 1]), x(&[1, 1, 1, 1], &[4.0])],
+            &[x(&[1, 2, 2, 1], &[1.0, 1.0, 1.0, 1.0])],
+        )],
         ..POOL
     },
 ];
 
 /// A node of this op with the pooling's attributes.
-fn with_attrs(g: &mut GradCtx<'_>, op: &str, names: &[&'static str], inputs: &[Output]) -> Result<Output> {
-    let attrs = names.iter().map(|name| Ok((*name, g.attr(name)?))).collect::<Result<Vec<_>>>()?;
+fn with_attrs(
+    g: &mut GradCtx<'_>,
+    op: &str,
+    names: &[&'static str],
+    inputs: &[Output],
+) -> Result<Output> {
+    let attrs = names
+        .iter()
+        .map(|name| Ok((*name, g.attr(name)?)))
+        .collect::<Result<Vec<_>>>()?;
     let mut node = g.builder().op(op);
     for input in inputs {
         node = node.input(*input);
@@ -131,8 +172,19 @@ fn with_attrs(g: &mut GradCtx<'_>, op: &str, names: &[&'static str], inputs: &[O
 
 fn max_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (input, output, grad) = (g.input(0), g.output(0), g.grad(0)?);
-    let names = ["ksize", "strides", "padding", "explicit_paddings", "data_format"];
-    dense(with_attrs(g, "MaxPoolGrad", &names, &[input, output, grad])?)
+    let names = [
+        "ksize",
+        "strides",
+        "padding",
+        "explicit_paddings",
+        "data_format",
+    ];
+    dense(with_attrs(
+        g,
+        "MaxPoolGrad",
+        &names,
+        &[input, output, grad],
+    )?)
 }
 
 fn avg_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
@@ -163,8 +215,20 @@ impl Pooling {
     fn geometry(&self, input: &Shape) -> Result<Pool2d> {
         let [batch, in_rows, in_cols, channels] = four(input, "tensor_in")?;
         let fit = |direction: usize, length: usize| {
-            Window::new(direction, length, self.window[direction], 1, self.attrs.stride[direction], self.attrs.padding)
-                .ok_or_else(|| invalid_argument!("Computed output size would be negative: input {input}, window {:?}", self.window))
+            Window::new(
+                direction,
+                length,
+                self.window[direction],
+                1,
+                self.attrs.stride[direction],
+                self.attrs.padding,
+            )
+            .ok_or_else(|| {
+                invalid_argument!(
+                    "Computed output size would be negative: input {input}, window {:?}",
+                    self.window
+                )
+            })
         };
         let (rows, cols) = (fit(0, in_rows)?, fit(1, in_cols)?);
         Ok(Pool2d {
@@ -185,23 +249,38 @@ impl Pooling {
 }
 
 fn output_shape(pool: &Pool2d) -> Result<Shape> {
-    Shape::new(&[pool.batch as i64, pool.out_rows as i64, pool.out_cols as i64, pool.channels as i64])
+    Shape::new(&[
+        pool.batch as i64,
+        pool.out_rows as i64,
+        pool.out_cols as i64,
+        pool.channels as i64,
+    ])
 }
 
 fn build(node: &NodeInfo, kind: Kind) -> Result<AnyKernel> {
-    let pooling = Pooling { window: pair(&node.attrs, "ksize")?, attrs: WindowAttrs::new(node)?, kind };
+    let pooling = Pooling {
+        window: pair(&node.attrs, "ksize")?,
+        attrs: WindowAttrs::new(node)?,
+        kind,
+    };
     let dtype = node.attrs.dtype("T")?;
     let unsupported = || Err(internal!("no pooling of {dtype}"));
     match kind {
-        Kind::Max | Kind::MaxGrad => by_real!(dtype, T => maxima::<T>(pooling), else => unsupported()),
-        Kind::Avg | Kind::AvgGrad => by_float!(dtype, T => averages::<T>(pooling), else => unsupported()),
+        Kind::Max | Kind::MaxGrad => {
+            by_real!(dtype, T => maxima::<T>(pooling), else => unsupported())
+        }
+        Kind::Avg | Kind::AvgGrad => {
+            by_float!(dtype, T => averages::<T>(pooling), else => unsupported())
+        }
     }
 }
 
 fn check_grad(pool: &Pool2d, grad: &Shape) -> Result<()> {
     let wanted = output_shape(pool)?;
     if wanted != *grad {
-        return Err(invalid_argument!("Expected grad shape to be {wanted}, but got {grad}"));
+        return Err(invalid_argument!(
+            "Expected grad shape to be {wanted}, but got {grad}"
+        ));
     }
     Ok(())
 }
@@ -219,7 +298,13 @@ fn maxima<T: Element + PoolElement>(pooling: Pooling) -> Result<AnyKernel> {
             check_grad(&pool, ctx.input(1)?.shape())?;
             check_grad(&pool, grad.shape())?;
             let mut out = ctx.allocate(T::DTYPE, input.shape().clone())?;
-            max_pool_grad(ctx.par(), &pool, input.slice::<T>()?, grad.slice::<T>()?, out.slice_mut::<T>()?);
+            max_pool_grad(
+                ctx.par(),
+                &pool,
+                input.slice::<T>()?,
+                grad.slice::<T>()?,
+                out.slice_mut::<T>()?,
+            );
             out
         };
         ctx.set(0, out);
