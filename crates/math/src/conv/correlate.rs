@@ -13,6 +13,7 @@
 
 use std::ops::Range;
 
+use super::Conv2d;
 use super::slab::{Columns, Images, Slab};
 use crate::gemm::Epilogue;
 use crate::gemm::pack::pack;
@@ -121,6 +122,47 @@ struct Job<'a, T: 'static> {
 
 // SAFETY: tasks write disjoint rows of the output, which is borrowed exclusively; all else is only read.
 unsafe impl<T: Sync> Sync for Job<'_, T> {}
+
+/// The forward pass: a correlation for each group.
+pub(super) fn forward<T: Real>(
+    par: &dyn Par,
+    kernels: &Kernels<T>,
+    conv: &Conv2d,
+    input: &[T],
+    filter: &[T],
+    output: &mut [T],
+    epilogue: Epilogue<'_, T>,
+) {
+    let (depth, width) = (conv.group_in(), conv.group_out());
+    for group in 0..conv.groups {
+        let rows = conv.filter[0] * conv.filter[1] * depth;
+        let runs = [(group * width, rows)];
+        let panels = Panels::pack(kernels, filter, &runs, width, conv.out_channels, false);
+        let shape = Correlation {
+            batch: conv.batch,
+            images: Images {
+                height: conv.input[0],
+                width: conv.input[1],
+                pixel: conv.in_channels,
+                channels: depth,
+                first: group * depth,
+            },
+            taps: conv.filter,
+            stride: conv.stride,
+            dilation: conv.dilation,
+            origin: conv.before.map(|before| -(before as isize)),
+            output: Output {
+                size: conv.output,
+                channels: width,
+                first: group * width,
+                image: conv.output[0] * conv.output[1] * conv.out_channels,
+                row: conv.output[1] * conv.out_channels,
+                pixel: conv.out_channels,
+            },
+        };
+        run(par, kernels, &shape, input, &panels, output, epilogue);
+    }
+}
 
 /// Writes all output pixels of `shape`.
 ///

@@ -2,9 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::correlate::{self, Correlation, Output, Panels};
-use super::slab::Images;
-use super::{Conv2d, columns, depthwise, filter_grad, input_grad, naive};
+use super::{Conv2d, columns, correlate, depthwise, filter_grad, input_grad, naive};
 use crate::gemm::simd::Real;
 use crate::gemm::{self, Dims, Epilogue, Operand};
 use crate::num::convert::HalfOrSingle;
@@ -110,36 +108,7 @@ fn forward<T: Real + Element>(
         let (a, b) = (Operand::new(input, dims.k), Operand::new(filter, dims.n));
         return gemm::gemm(par, dims, T::ONE, a, b, T::ZERO, output, dims.n, epilogue);
     }
-    let kernels = T::kernels();
-    let (depth, width) = (conv.group_in(), conv.group_out());
-    for group in 0..conv.groups {
-        let rows = conv.filter[0] * conv.filter[1] * depth;
-        let runs = [(group * width, rows)];
-        let panels = Panels::pack(kernels, filter, &runs, width, conv.out_channels, false);
-        let shape = Correlation {
-            batch: conv.batch,
-            images: Images {
-                height: conv.input[0],
-                width: conv.input[1],
-                pixel: conv.in_channels,
-                channels: depth,
-                first: group * depth,
-            },
-            taps: conv.filter,
-            stride: conv.stride,
-            dilation: conv.dilation,
-            origin: conv.before.map(|before| -(before as isize)),
-            output: Output {
-                size: conv.output,
-                channels: width,
-                first: group * width,
-                image: conv.output[0] * conv.output[1] * conv.out_channels,
-                row: conv.output[1] * conv.out_channels,
-                pixel: conv.out_channels,
-            },
-        };
-        correlate::run(par, kernels, &shape, input, &panels, output, epilogue);
-    }
+    correlate::forward(par, T::kernels(), conv, input, filter, output, epilogue);
 }
 
 fn backprop_input<T: Real + Element>(

@@ -2,6 +2,7 @@ use half::f16;
 use proptest::prelude::*;
 
 use super::*;
+use crate::gemm::simd;
 use crate::par::{Pool, Serial};
 
 /// Small whole numbers: every sum below is exact, so results must be equal, whatever the order.
@@ -98,6 +99,26 @@ proptest! {
     #[test]
     fn agrees_with_plain_loops(conv in shapes()) {
         check(&Serial, &conv);
+    }
+
+    #[test]
+    fn agrees_with_every_table(conv in shapes()) {
+        prop_assume!(conv.in_channels * conv.out_channels > 0 && conv.output_len() > 0 && conv.input_len() > 0);
+        let (x, w, g) = (numbers(conv.input_len(), 1), numbers(conv.filter_len(), 2), numbers(conv.output_len(), 3));
+        let mut results = Vec::new();
+        for kernels in simd::all_f32() {
+            let (mut y, mut dx) = (vec![f32::NAN; g.len()], vec![f32::NAN; x.len()]);
+            let (mut columns, mut dw) = (vec![f32::NAN; x.len()], vec![f32::NAN; w.len()]);
+            correlate::forward(&Serial, kernels, &conv, &x, &w, &mut y, Epilogue::None);
+            columns::run(&Serial, kernels, &conv, &w, &g, &mut columns);
+            filter_grad::run(&Serial, kernels, &conv, &x, &g, &mut dw);
+            if input_grad::applies(&conv) {
+                input_grad::run(&Serial, kernels, &conv, &w, &g, &mut dx);
+                prop_assert_eq!(&dx, &columns);
+            }
+            results.push((y, columns, dw));
+        }
+        prop_assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
     }
 
     #[test]

@@ -72,3 +72,11 @@ fn available_f32() -> Vec<&'static Kernels<f32>> {
 fn available_f64() -> Vec<&'static Kernels<f64>> {
     Vec::new()
 }
+
+/// Every f32 table that can run here, the portable ones too.
+#[cfg(test)]
+pub(crate) fn all_f32() -> Vec<&'static Kernels<f32>> {
+    let mut all = available_f32();
+    all.extend([&portable::F32, &portable::WIDE_F32]);
+    all
+}

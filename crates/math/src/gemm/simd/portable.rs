@@ -90,3 +90,15 @@ array_ops!(f32x4, f32, 4);
 array_ops!(f64x2, f64, 2);
 kernels!(F32, f32_table, super::f32x4, [], [1, 2, 3, 4, 5, 6]);
 kernels!(F64, f64_table, super::f64x2, [], [1, 2, 3, 4, 5, 6]);
+
+// The shape of the AVX-512 tables, for machines that cannot run them.
+#[cfg(test)]
+array_ops!(f32x16, f32, 16);
+#[cfg(test)]
+kernels!(
+    WIDE_F32,
+    wide_f32_table,
+    super::f32x16,
+    [],
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
+);

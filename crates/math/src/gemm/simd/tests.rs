@@ -98,8 +98,7 @@ fn check_table<T: Real + From<i16> + std::fmt::Debug>(kernels: &Kernels<T>) {
 
 #[test]
 fn every_table_agrees_with_plain_loops() {
-    check_table(&portable::F32);
     check_table(&portable::F64);
-    available_f32().into_iter().for_each(check_table);
+    all_f32().into_iter().for_each(check_table);
     available_f64().into_iter().for_each(check_table);
 }
