@@ -92,6 +92,17 @@ pub struct CancelGuard {
     id: u64,
 }
 
+/// An id that no callback has.
+const DETACHED: u64 = u64::MAX;
+
+impl CancelGuard {
+    /// Leaves the callback registered for as long as the token lives: for callbacks that find nothing to
+    /// do once what they guard is done.
+    pub fn detach(mut self) {
+        self.id = DETACHED;
+    }
+}
+
 impl Drop for CancelGuard {
     fn drop(&mut self) {
         // The callback may own things whose drop takes locks: let it go outside ours.

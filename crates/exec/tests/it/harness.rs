@@ -106,7 +106,7 @@ fn waits(_: &NodeInfo) -> Result<AnyKernel> {
                 }
             }
         });
-        std::mem::forget(guard);
+        guard.detach();
     })
 }
 

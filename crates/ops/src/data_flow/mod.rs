@@ -1,5 +1,6 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
+mod accumulator;
 mod tensor_array;
 mod tensor_list;
 
@@ -9,6 +10,7 @@ pub(crate) static FAMILY: Family = Family {
     name: "data_flow",
     ops: &[&tensor_list::concat_lists::OP],
     tables: &[
+        &accumulator::ops::OPS,
         &tensor_array::close::OPS,
         &tensor_array::concat_split::OPS,
         &tensor_array::create::OPS,
