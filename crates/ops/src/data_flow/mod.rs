@@ -1,6 +1,7 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
 mod accumulator;
+mod stack;
 mod tensor_array;
 mod tensor_list;
 
@@ -11,6 +12,7 @@ pub(crate) static FAMILY: Family = Family {
     ops: &[&tensor_list::concat_lists::OP],
     tables: &[
         &accumulator::ops::OPS,
+        &stack::OPS,
         &tensor_array::close::OPS,
         &tensor_array::concat_split::OPS,
         &tensor_array::create::OPS,
