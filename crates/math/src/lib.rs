@@ -8,6 +8,7 @@ pub mod conv;
 mod disjoint;
 pub mod gemm;
 pub mod movement;
+pub mod norm;
 pub mod num;
 pub mod optimizer;
 pub mod par;
