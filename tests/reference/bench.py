@@ -10,7 +10,8 @@ input asks for one round, answered by
     {"case": NAME, "ns_per_iter": median, "min_ns": shortest, "iters": count}
 
 until the input ends: whoever compares two programs can alternate their rounds. The other
-program of a comparison takes the same arguments as `run`, without the word. To time one case
+program of a comparison takes the same arguments as `run`, without the word; what stops it it
+says as {"case": NAME, "error": TEXT}. To time one case
 by hand: `echo | python bench.py run --cases DIR --case NAME --seconds 1`.
 """
 

@@ -1,8 +1,10 @@
 //! Turns op examples into graphs, runs them on our session and on real TensorFlow, and compares.
 //!
 //! [`cases`] makes the graphs, [`run`] runs one here, [`reference`] runs many there, [`compare`] judges,
-//! [`gradient`] checks gradient rules against numeric differences. For tests and benches only.
+//! [`gradient`] checks gradient rules against numeric differences, [`bench`] times whole graphs. For tests and
+//! benches only.
 
+pub mod bench;
 pub mod cases;
 pub mod compare;
 mod expand;

@@ -270,5 +270,10 @@ mod tests {
             "{error:#}"
         );
         assert!(format!("{error:#}").contains("no such op"), "{error:#}");
+
+        let line = r#"echo '{"case": "x", "error": "no such op"}'; exit 1"#;
+        let broken = || Side::start(Command::new("sh").args(["-c", line]));
+        let error = measure("x", cases.path(), broken, || fake(1), 1).unwrap_err();
+        assert_eq!(format!("{error:#}"), "TensorFleet: no such op");
     }
 }

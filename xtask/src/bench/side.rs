@@ -86,7 +86,12 @@ impl Side {
         if line.is_empty() {
             bail!("{}", self.last_words()?);
         }
-        serde_json::from_str(&line).with_context(|| format!("not JSON: {}", line.trim()))
+        let answer: Value =
+            serde_json::from_str(&line).with_context(|| format!("not JSON: {}", line.trim()))?;
+        match answer["error"].as_str() {
+            Some(error) => bail!("{error}"),
+            None => Ok(answer),
+        }
     }
 
     /// Why it ended before it answered: the last line it wrote to its error stream.
