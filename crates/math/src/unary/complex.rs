@@ -1,5 +1,7 @@
 //! [`Unary`] for complex numbers.
 
+mod plane;
+
 use num_complex::Complex;
 
 use super::{Unary, UnaryElement};
@@ -39,32 +41,32 @@ macro_rules! table {
 }
 
 macro_rules! tables {
-    ($($t:ty),*) => {$(
+    ($($t:ident),*) => {$(
         table! { $t, table:
-            Acos |x| scalar1 x.acos();
-            Acosh |x| scalar1 x.acosh();
-            Asin |x| scalar1 x.asin();
+            Acos |x| scalar1 plane::$t::acos(x);
+            Acosh |x| scalar1 plane::$t::acosh(x);
+            Asin |x| scalar1 plane::$t::asin(x);
             Asinh |x| scalar1 x.asinh();
             Atan |x| scalar1 x.atan();
             Atanh |x| scalar1 x.atanh();
             Conj |x| kernel1 x.conj();
-            Cos |x| scalar1 x.cos();
-            Cosh |x| scalar1 x.cosh();
-            Exp |x| scalar1 x.exp();
-            Expm1 |x| scalar1 x.exp() - 1.0;
+            Cos |x| scalar1 plane::$t::cos(x);
+            Cosh |x| scalar1 plane::$t::cosh(x);
+            Exp |x| scalar1 plane::$t::exp(x);
+            Expm1 |x| scalar1 plane::$t::expm1(x);
             Log |x| scalar1 x.ln();
             Log1p |x| scalar1 (x + 1.0).ln();
             Neg |x| kernel1 -x;
             Reciprocal |x| kernel1 x.conj() / x.norm_sqr();
             Rsqrt |x| scalar1 x.sqrt().inv();
-            Sigmoid |x| scalar1 ((-x).exp() + 1.0).inv();
+            Sigmoid |x| scalar1 plane::$t::sigmoid(x);
             Sign |x| scalar1 if x.re == 0.0 && x.im == 0.0 { x - x } else { x / x.norm() };
-            Sin |x| scalar1 x.sin();
-            Sinh |x| scalar1 x.sinh();
+            Sin |x| scalar1 plane::$t::sin(x);
+            Sinh |x| scalar1 plane::$t::sinh(x);
             Sqrt |x| scalar1 x.sqrt();
             Square |x| kernel1 x * x;
-            Tan |x| scalar1 x.tan();
-            Tanh |x| scalar1 x.tanh();
+            Tan |x| scalar1 plane::$t::tan(x);
+            Tanh |x| scalar1 plane::$t::tanh(x);
         }
     )*};
 }

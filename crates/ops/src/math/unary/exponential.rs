@@ -67,8 +67,9 @@ pub(crate) static OPS: [OpDef; 7] = [
             ex_ref(
                 "near zero",
                 &[],
-                &[f32s(&[3], &[0.0009765625, -0.0009765625, 0.00390625])],
+                &[x(&[3], &[0.0009765625, -0.0009765625, 0.00390625])],
             ),
+            ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),
         ],
         ..UNARY
     },
@@ -184,7 +185,8 @@ pub(crate) static OPS: [OpDef; 7] = [
                 &[f32s(&[3], &[0.5, 0.0, 1.0])],
             ),
             ex_ref("curve", &[], &[ramp(&[17], -8.0, 1.0)]),
-            ex_ref("saturated", &[], &[f32s(&[2], &[-100.0, 100.0])]),
+            ex_ref("saturated", &[], &[x(&[2], &[-100.0, 100.0])]),
+            ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),
         ],
         ..UNARY
     },

@@ -79,7 +79,7 @@ pub(crate) static OPS: [OpDef; 6] = [
                 &[f32s(&[4], &[0.0, 1.0, -1.0, f64::NAN])],
             ),
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
-            ex_ref("saturated", &[], &[f32s(&[2], &[-50.0, 50.0])]),
+            ex_ref("saturated", &[], &[x(&[2], &[-50.0, 50.0])]),
             ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),
         ],
         ..UNARY

@@ -99,7 +99,7 @@ pub(crate) static OPS: [OpDef; 6] = [
         examples: &[
             ex("zero", &[x(&[], &[0.0])], &[x(&[], &[0.0])]),
             ex_ref("curve", &[], &[ramp(&[9], -1.0, 0.25)]),
-            ex_ref("outside", &[], &[f32s(&[2], &[1.5, -2.0])]),
+            ex_ref("outside", &[], &[x(&[2], &[1.5, -2.0])]),
             ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),
         ],
         ..UNARY
@@ -119,7 +119,7 @@ pub(crate) static OPS: [OpDef; 6] = [
         examples: &[
             ex("one", &[x(&[], &[1.0])], &[x(&[], &[0.0])]),
             ex_ref("curve", &[], &[ramp(&[9], -1.0, 0.25)]),
-            ex_ref("outside", &[], &[f32s(&[2], &[1.5, -2.0])]),
+            ex_ref("outside", &[], &[x(&[2], &[1.5, -2.0])]),
             ex_ref("complex", &[], &[complex(&[4], COMPLEX_PLANE)]),
         ],
         ..UNARY
