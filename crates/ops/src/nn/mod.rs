@@ -1,6 +1,7 @@
 //! Neural network ops: convolutions, pooling, activations, losses, normalisation.
 
 mod activation;
+mod batch_norm;
 mod bias;
 mod conv2d;
 mod conv_attrs;
@@ -19,6 +20,7 @@ pub(crate) static FAMILY: Family = Family {
     ops: &[&l2_loss::OP],
     tables: &[
         &activation::OPS,
+        &batch_norm::OPS,
         &bias::OPS,
         &conv2d::OPS,
         &cross_entropy::OPS,
