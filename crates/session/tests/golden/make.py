@@ -123,10 +123,11 @@ def training(optimizer):
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
         step = v1.train.get_or_create_global_step()
         train = optimizer().minimize(loss, global_step=step)
+        state = [tf.identity(step), tf.identity(w2)]
         init = v1.global_variables_initializer()
         feeds = {x: data, y: labels}
         run = {"feeds": feeds, "fetches": [loss], "targets": [train]}
-        return [{"targets": [init]}, run, run, run, {"feeds": feeds, "fetches": [loss, step, w2]}]
+        return [{"targets": [init]}, run, run, run, {"feeds": feeds, "fetches": [loss] + state}]
     return build
 
 
