@@ -9,7 +9,10 @@ use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::norm::{BatchNorm, BatchNormGrad, Layout, NormElement, Running, Statistics, batch_norm_grad, batch_norm_infer, batch_norm_train};
+use tensorfleet_math::norm::{
+    BatchNorm, BatchNormGrad, Layout, NormElement, Running, Statistics, batch_norm_grad,
+    batch_norm_infer, batch_norm_train,
+};
 use tensorfleet_status::{Result, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
 
@@ -18,7 +21,13 @@ const F32: &[DType] = &[DType::F32];
 
 const NORM: OpDef = OpDef {
     inputs: &["x: T", "scale: U", "offset: U", "mean: U", "variance: U"],
-    outputs: &["y: T", "batch_mean: U", "batch_variance: U", "reserve_space_1: U", "reserve_space_2: U"],
+    outputs: &[
+        "y: T",
+        "batch_mean: U",
+        "batch_variance: U",
+        "reserve_space_1: U",
+        "reserve_space_2: U",
+    ],
     infer: shapes,
     gradient: Gradient::Rule(gradient),
     cost: Cost::Measured,
@@ -27,8 +36,20 @@ const NORM: OpDef = OpDef {
 };
 
 const GRAD: OpDef = OpDef {
-    inputs: &["y_backprop: T", "x: T", "scale: float", "reserve_space_1: U", "reserve_space_2: U"],
-    outputs: &["x_backprop: T", "scale_backprop: U", "offset_backprop: U", "reserve_space_3: U", "reserve_space_4: U"],
+    inputs: &[
+        "y_backprop: T",
+        "x: T",
+        "scale: float",
+        "reserve_space_1: U",
+        "reserve_space_2: U",
+    ],
+    outputs: &[
+        "x_backprop: T",
+        "scale_backprop: U",
+        "offset_backprop: U",
+        "reserve_space_3: U",
+        "reserve_space_4: U",
+    ],
     gradient: Gradient::None("TensorFlow's is rarely asked for"),
     ..NORM
 };
@@ -85,7 +106,13 @@ pub(crate) static OPS: [OpDef; 6] = [
     OpDef {
         name: "FusedBatchNorm",
         inputs: &["x: T", "scale: T", "offset: T", "mean: T", "variance: T"],
-        outputs: &["y: T", "batch_mean: T", "batch_variance: T", "reserve_space_1: T", "reserve_space_2: T"],
+        outputs: &[
+            "y: T",
+            "batch_mean: T",
+            "batch_variance: T",
+            "reserve_space_1: T",
+            "reserve_space_2: T",
+        ],
         attrs: &[
             "T: {float}",
             "epsilon: float = 0.0001",
@@ -113,7 +140,14 @@ pub(crate) static OPS: [OpDef; 6] = [
     },
     OpDef {
         name: "FusedBatchNormV3",
-        outputs: &["y: T", "batch_mean: U", "batch_variance: U", "reserve_space_1: U", "reserve_space_2: U", "reserve_space_3: U"],
+        outputs: &[
+            "y: T",
+            "batch_mean: U",
+            "batch_variance: U",
+            "reserve_space_1: U",
+            "reserve_space_2: U",
+            "reserve_space_3: U",
+        ],
         attrs: &[
             "T: {half, bfloat16, float}",
             "U: {bfloat16, float}",
@@ -128,24 +162,60 @@ pub(crate) static OPS: [OpDef; 6] = [
     },
     OpDef {
         name: "FusedBatchNormGrad",
-        inputs: &["y_backprop: T", "x: T", "scale: T", "reserve_space_1: T", "reserve_space_2: T"],
-        outputs: &["x_backprop: T", "scale_backprop: T", "offset_backprop: T", "reserve_space_3: T", "reserve_space_4: T"],
-        attrs: &["T: {float}", "epsilon: float = 0.0001", "data_format: {'NHWC', 'NCHW'} = 'NHWC'", "is_training: bool = true"],
+        inputs: &[
+            "y_backprop: T",
+            "x: T",
+            "scale: T",
+            "reserve_space_1: T",
+            "reserve_space_2: T",
+        ],
+        outputs: &[
+            "x_backprop: T",
+            "scale_backprop: T",
+            "offset_backprop: T",
+            "reserve_space_3: T",
+            "reserve_space_4: T",
+        ],
+        attrs: &[
+            "T: {float}",
+            "epsilon: float = 0.0001",
+            "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+            "is_training: bool = true",
+        ],
         kernels: &[cpu(&[("T", F32)], build_grad)],
         scripts: OLDER,
         ..GRAD
     },
     OpDef {
         name: "FusedBatchNormGradV2",
-        attrs: &["T: {half, bfloat16, float}", "U: {float}", "epsilon: float = 0.0001", "data_format: {'NHWC', 'NCHW'} = 'NHWC'", "is_training: bool = true"],
+        attrs: &[
+            "T: {half, bfloat16, float}",
+            "U: {float}",
+            "epsilon: float = 0.0001",
+            "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+            "is_training: bool = true",
+        ],
         kernels: &[cpu(&[("T", TYPES)], build_grad)],
         scripts: OLDER,
         ..GRAD
     },
     OpDef {
         name: "FusedBatchNormGradV3",
-        inputs: &["y_backprop: T", "x: T", "scale: float", "reserve_space_1: U", "reserve_space_2: U", "reserve_space_3: U"],
-        outputs: &["x_backprop: T", "scale_backprop: U", "offset_backprop: U", "reserve_space_4: U", "reserve_space_5: U"],
+        inputs: &[
+            "y_backprop: T",
+            "x: T",
+            "scale: float",
+            "reserve_space_1: U",
+            "reserve_space_2: U",
+            "reserve_space_3: U",
+        ],
+        outputs: &[
+            "x_backprop: T",
+            "scale_backprop: U",
+            "offset_backprop: U",
+            "reserve_space_4: U",
+            "reserve_space_5: U",
+        ],
         attrs: &[
             "T: {half, bfloat16, float}",
             "U: {float}",
@@ -168,20 +238,45 @@ fn shapes(ctx: &mut InferCtx<'_>) -> Result<()> {
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let training = g.attrs().bool("is_training")?;
     let (grad, x, scale) = (g.grad(0)?, g.input(0), g.input(1));
-    let (mean, variance) = if training { (g.output(3), g.output(4)) } else { (g.input(3), g.input(4)) };
-    let third = if g.num_outputs() > 5 { Some(g.output(5)) } else { None };
+    let (mean, variance) = if training {
+        (g.output(3), g.output(4))
+    } else {
+        (g.input(3), g.input(4))
+    };
+    let third = if g.num_outputs() > 5 {
+        Some(g.output(5))
+    } else {
+        None
+    };
     let op = match (third, g.attrs().get("U")) {
         (Some(_), _) => "FusedBatchNormGradV3",
         (None, Some(_)) => "FusedBatchNormGradV2",
         (None, None) => "FusedBatchNormGrad",
     };
     let (epsilon, format) = (g.attr("epsilon")?, g.attr("data_format")?);
-    let mut node = g.builder().op(op).input(grad).input(x).input(scale).input(mean).input(variance);
+    let mut node = g
+        .builder()
+        .op(op)
+        .input(grad)
+        .input(x)
+        .input(scale)
+        .input(mean)
+        .input(variance);
     if let Some(third) = third {
         node = node.input(third);
     }
-    let node = node.attr("epsilon", epsilon).attr("data_format", format).attr("is_training", training).build()?;
-    Ok(vec![Some(Grad::Dense(node.output(0))), Some(Grad::Dense(node.output(1))), Some(Grad::Dense(node.output(2))), None, None])
+    let node = node
+        .attr("epsilon", epsilon)
+        .attr("data_format", format)
+        .attr("is_training", training)
+        .build()?;
+    Ok(vec![
+        Some(Grad::Dense(node.output(0))),
+        Some(Grad::Dense(node.output(1))),
+        Some(Grad::Dense(node.output(2))),
+        None,
+        None,
+    ])
 }
 
 /// What all forms read from their attributes.
@@ -199,10 +294,24 @@ impl Settings {
         let channels_first = match attrs.str("data_format")? {
             "NHWC" => false,
             "NCHW" => true,
-            other => return Err(unimplemented!("{} of {other} data has no CPU kernel", node.op)),
+            other => {
+                return Err(unimplemented!(
+                    "{} of {other} data has no CPU kernel",
+                    node.op
+                ));
+            }
         };
-        let factor = if attrs.get("exponential_avg_factor").is_some() { attrs.float("exponential_avg_factor")? } else { 1.0 };
-        Ok(Settings { epsilon: attrs.float("epsilon")?, factor, channels_first, is_training: attrs.bool("is_training")? })
+        let factor = if attrs.get("exponential_avg_factor").is_some() {
+            attrs.float("exponential_avg_factor")?
+        } else {
+            1.0
+        };
+        Ok(Settings {
+            epsilon: attrs.float("epsilon")?,
+            factor,
+            channels_first,
+            is_training: attrs.bool("is_training")?,
+        })
     }
 
     /// How the data lie, and the number of channels.
@@ -211,7 +320,10 @@ impl Settings {
             return Err(invalid_argument!("input must be 4-dimensional: {x}"));
         }
         Ok(if self.channels_first {
-            (Layout::nchw(x.dim(0), x.dim(1), x.dim(2) * x.dim(3)), x.dim(1))
+            (
+                Layout::nchw(x.dim(0), x.dim(1), x.dim(2) * x.dim(3)),
+                x.dim(1),
+            )
         } else {
             (Layout::nhwc(x.elements_in(0..3), x.dim(3)), x.dim(3))
         })
@@ -221,7 +333,10 @@ impl Settings {
 /// A vector with one number per channel.
 fn per_channel<'a>(tensor: &'a Tensor, name: &str, channels: usize) -> Result<&'a [f32]> {
     if tensor.rank() != 1 || tensor.elements() != channels {
-        return Err(invalid_argument!("{name} must have the same number of elements as the channels of x, got {} and {channels}", tensor.shape()));
+        return Err(invalid_argument!(
+            "{name} must have the same number of elements as the channels of x, got {} and {channels}",
+            tensor.shape()
+        ));
     }
     tensor.slice::<f32>()
 }
@@ -247,7 +362,8 @@ fn forward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
         };
         let vector = || Tensor::zeros(DType::F32, Shape::vector(channels));
         let mut y = ctx.allocate(T::DTYPE, x.shape().clone())?;
-        let (mut mean, mut variance, mut saved_mean, mut saved_variance) = (vector()?, vector()?, vector()?, vector()?);
+        let (mut mean, mut variance, mut saved_mean, mut saved_variance) =
+            (vector()?, vector()?, vector()?, vector()?);
         if settings.is_training {
             let running = if settings.factor == 1.0 {
                 None
@@ -264,14 +380,42 @@ fn forward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
                 saved_mean: saved_mean.slice_mut()?,
                 saved_variance: saved_variance.slice_mut()?,
             };
-            batch_norm_train(ctx.par(), layout, norm, running, x.slice::<T>()?, y.slice_mut::<T>()?, statistics);
+            batch_norm_train(
+                ctx.par(),
+                layout,
+                norm,
+                running,
+                x.slice::<T>()?,
+                y.slice_mut::<T>()?,
+                statistics,
+            );
         } else {
-            let given = (per_channel(ctx.input(3)?, "mean", channels)?, per_channel(ctx.input(4)?, "variance", channels)?);
-            batch_norm_infer(ctx.par(), layout, norm, given, x.slice::<T>()?, y.slice_mut::<T>()?);
+            let given = (
+                per_channel(ctx.input(3)?, "mean", channels)?,
+                per_channel(ctx.input(4)?, "variance", channels)?,
+            );
+            batch_norm_infer(
+                ctx.par(),
+                layout,
+                norm,
+                given,
+                x.slice::<T>()?,
+                y.slice_mut::<T>()?,
+            );
             (mean, variance) = (ctx.input(3)?.clone(), ctx.input(4)?.clone());
             (saved_mean, saved_variance) = (mean.clone(), variance.clone());
         }
-        for (port, tensor) in [y, mean, variance, saved_mean, saved_variance, Tensor::zeros(DType::F32, Shape::vector(0))?].into_iter().enumerate() {
+        for (port, tensor) in [
+            y,
+            mean,
+            variance,
+            saved_mean,
+            saved_variance,
+            Tensor::zeros(DType::F32, Shape::vector(0))?,
+        ]
+        .into_iter()
+        .enumerate()
+        {
             ctx.set(port, tensor);
         }
         Ok(())
@@ -292,7 +436,11 @@ fn backward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (dy, x) = (ctx.input(0)?, ctx.input(1)?);
         if dy.shape() != x.shape() {
-            return Err(invalid_argument!("x and y_backprop must have same shape, but x has shape {} and y_backprop has shape {}", x.shape(), dy.shape()));
+            return Err(invalid_argument!(
+                "x and y_backprop must have same shape, but x has shape {} and y_backprop has shape {}",
+                x.shape(),
+                dy.shape()
+            ));
         }
         let (layout, channels) = settings.layout(x.shape())?;
         let norm = BatchNormGrad {
@@ -305,9 +453,21 @@ fn backward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
         let mut dx = ctx.allocate(T::DTYPE, x.shape().clone())?;
         let mut scale = Tensor::zeros(DType::F32, Shape::vector(channels))?;
         let mut offset = Tensor::zeros(DType::F32, Shape::vector(channels))?;
-        batch_norm_grad(ctx.par(), layout, norm, dy.slice::<T>()?, x.slice::<T>()?, dx.slice_mut::<T>()?, scale.slice_mut()?, offset.slice_mut()?);
+        batch_norm_grad(
+            ctx.par(),
+            layout,
+            norm,
+            dy.slice::<T>()?,
+            x.slice::<T>()?,
+            dx.slice_mut::<T>()?,
+            scale.slice_mut()?,
+            offset.slice_mut()?,
+        );
         let unused = Tensor::zeros(DType::F32, Shape::vector(0))?;
-        for (port, tensor) in [dx, scale, offset, unused.clone(), unused].into_iter().enumerate() {
+        for (port, tensor) in [dx, scale, offset, unused.clone(), unused]
+            .into_iter()
+            .enumerate()
+        {
             ctx.set(port, tensor);
         }
         Ok(())
