@@ -142,6 +142,10 @@ fn candidates(def: &OpDef, signature: &Signature, attr: &str) -> Vec<DType> {
     } else {
         by_kernel
     };
+    // A kernel may take more than the signature lets through.
+    if let Some(Allowed::Types(types)) = signature.attr(attr).map(|attr| &attr.allowed) {
+        found.retain(|dtype| types.contains(dtype));
+    }
     // The common types first: they are what stays when several attributes vary.
     let rank = |dtype: &DType| match dtype {
         DType::F32 => 0,
