@@ -66,8 +66,8 @@ pub(crate) static OPS: [OpDef; 3] = [
         kernels: &[cpu(&[], build_merge)],
         scripts: &[script(
             "missing parts",
-            "p = string[1]{no/such/part}\nd = string[]{no/such/whole}\nm = MergeV2Checkpoints(p, d)",
-            &["run m fails NOT_FOUND no/such"],
+            "p = string[1]{no/such/part}\nd = string[]{whole}\nm = MergeV2Checkpoints(p, d)",
+            &["run m fails INVALID_ARGUMENT no/such/part"],
         )],
         ..STATE
     },

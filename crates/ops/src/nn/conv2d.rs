@@ -119,7 +119,7 @@ const FORWARD: &[Example] = &[
     ex_err(
         "filter too large",
         &[UNIT, VALID],
-        &[f32s(&[1, 2, 2, 1], &[0.0]), f32s(&[3, 3, 1, 1], &[0.0])],
+        &[f32s(&[1, 2, 2, 1], &[0.0]), f32s(&[5, 5, 1, 1], &[0.0])],
         Code::InvalidArgument,
         "negative",
     ),

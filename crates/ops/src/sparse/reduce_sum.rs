@@ -51,14 +51,14 @@ pub(crate) static OP: OpDef = OpDef {
             &[x(&[1, 3], &[1.0, 0.0, 5.0])],
         ),
         ex(
-            "all",
+            "no axes",
             &[
                 i64s(&[2, 1], &[0, 4]),
                 x(&[2], &[1.0, 2.0]),
                 i64s(&[1], &[5]),
                 i32s(&[0], &[]),
             ],
-            &[x(&[], &[3.0])],
+            &[x(&[5], &[1.0, 0.0, 0.0, 0.0, 2.0])],
         ),
         ex_err(
             "no such axis",
@@ -91,10 +91,6 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 )
             })?;
             reduced[at] = true;
-        }
-        // No axes at all means all of them.
-        if axes.is_empty() {
-            reduced.fill(true);
         }
         let dims = (0..rank).filter_map(|axis| match (reduced[axis], keep_dims) {
             (false, _) => Some(coordinates.shape[axis]),

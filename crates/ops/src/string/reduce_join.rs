@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, invalid_argument, out_of_range};
 use tensorfleet_tensor::{Bytes, Shape, Tensor};
 
 pub(crate) static OP: OpDef = OpDef {
@@ -48,7 +48,7 @@ pub(crate) static OP: OpDef = OpDef {
             "axis out of range",
             &[],
             &[strs(&[2], &["a", "b"]), i32s(&[1], &[1])],
-            Code::InvalidArgument,
+            Code::OutOfRange,
             "1",
         ),
     ],
@@ -63,7 +63,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         let mut axes: SmallVec<[usize; 4]> = SmallVec::new();
         for axis in ctx.ints(1)? {
             let axis = input.shape().axis(axis).map_err(|_| {
-                invalid_argument!(
+                out_of_range!(
                     "Invalid reduction dimension {axis} for input with {} dimension(s)",
                     input.rank()
                 )
@@ -102,6 +102,8 @@ fn join(input: &Tensor, axes: &[usize], keep_dims: bool, separator: &[u8]) -> Re
     };
     let count = |axes: &[usize]| axes.iter().map(|axis| shape.dim(*axis)).product::<usize>();
     let (outer, inner) = (count(&kept), count(axes));
+    // The axis named first moves fastest.
+    let joined_axes: SmallVec<[usize; 4]> = axes.iter().rev().copied().collect();
     let values = input.slice::<Bytes>()?;
     let mut joined = Vec::with_capacity(outer);
     for element in 0..outer {
@@ -111,7 +113,7 @@ fn join(input: &Tensor, axes: &[usize], keep_dims: bool, separator: &[u8]) -> Re
             if position > 0 {
                 text.extend_from_slice(separator);
             }
-            text.extend_from_slice(&values[base + offset(axes, position)]);
+            text.extend_from_slice(&values[base + offset(&joined_axes, position)]);
         }
         joined.push(Bytes::from(text));
     }
