@@ -4,7 +4,6 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prost::Message as _;
 use serde_json::Value;
 use tensorfleet_proto::{GraphDef, TensorProto};
 use tensorfleet_session::{Session, SessionOptions};
