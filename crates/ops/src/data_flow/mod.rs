@@ -1,6 +1,8 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
 mod accumulator;
+mod keeper;
+mod queue;
 mod stack;
 mod tensor_array;
 mod tensor_list;
@@ -12,6 +14,10 @@ pub(crate) static FAMILY: Family = Family {
     ops: &[&tensor_list::concat_lists::OP],
     tables: &[
         &accumulator::ops::OPS,
+        &queue::close::OPS,
+        &queue::create::OPS,
+        &queue::dequeue::OPS,
+        &queue::enqueue::OPS,
         &stack::OPS,
         &tensor_array::close::OPS,
         &tensor_array::concat_split::OPS,

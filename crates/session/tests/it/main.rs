@@ -2,3 +2,4 @@
 
 mod graphs;
 mod lists;
+mod queues;
