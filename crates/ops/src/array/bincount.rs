@@ -112,6 +112,12 @@ pub(crate) static OPS: [OpDef; 2] = [
 fn build(by_row: bool, binary: bool) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (values, weights) = (ctx.input(0)?, ctx.input(2)?);
+        if ctx.input(1)?.rank() != 0 {
+            return Err(invalid_argument!(
+                "Shape must be rank 0 but is rank {}: size",
+                ctx.input(1)?.rank()
+            ));
+        }
         let size = ctx.int(1)?;
         if size < 0 {
             return Err(invalid_argument!("size ({size}) must be non-negative"));

@@ -89,9 +89,9 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
 
 fn broadcast(ctx: &mut KernelCtx<'_>) -> Result<Tensor> {
     let (input, wanted) = (ctx.input(0)?, ctx.input(1)?);
-    if wanted.rank() > 1 {
+    if wanted.rank() != 1 {
         return Err(invalid_argument!(
-            "shape must be a vector, got shape {}",
+            "shape must be a vector of {{int32,int64}}, got shape {}",
             wanted.shape()
         ));
     }

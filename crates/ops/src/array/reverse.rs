@@ -127,6 +127,12 @@ fn build_marked(_: &NodeInfo) -> Result<AnyKernel> {
 fn build_named(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let (rank, axes) = (ctx.input(0)?.rank(), ctx.input(1)?);
+        // As in TensorFlow the axes do not matter where nothing can change.
+        if rank == 0 || ctx.input(0)?.is_empty() {
+            let tensor = ctx.take(0)?;
+            ctx.set(0, tensor);
+            return Ok(());
+        }
         if axes.rank() != 1 {
             return Err(invalid_argument!(
                 "'dims' must be 1-dimension, not {}",

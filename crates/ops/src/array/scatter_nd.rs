@@ -265,6 +265,9 @@ fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> Result<()> {
 fn build_scatter_nd(node: &NodeInfo) -> Result<AnyKernel> {
     let policy = BadIndices::of(&node.attrs)?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        if ctx.input(2)?.rank() != 1 {
+            return Err(invalid_argument!("Shape must be a vector"));
+        }
         let shape = Shape::new(&ctx.ints(2)?)?;
         let (indices, updates) = (ctx.input(0)?, ctx.input(1)?);
         let mut output = Tensor::zeros(updates.dtype(), shape)?;

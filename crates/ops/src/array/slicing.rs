@@ -195,6 +195,10 @@ impl Slicing {
         value: &Tensor,
         output: &mut Tensor,
     ) -> Result<()> {
+        // As in TensorFlow the value does not matter where none of it is written.
+        if self.is_empty() {
+            return Ok(());
+        }
         let from = moves::extents(value.shape());
         let to = moves::extents(&self.shape);
         let fits = from.len() <= to.len()
@@ -209,9 +213,6 @@ impl Slicing {
                 value.shape(),
                 self.shape
             ));
-        }
-        if self.is_empty() {
-            return Ok(());
         }
         if from.iter().product::<usize>() == self.shape.elements() {
             return moves::paste_view(value, &self.view(), output);

@@ -279,6 +279,13 @@ fn gradient_unpack(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 fn build_split(node: &NodeInfo) -> Result<AnyKernel> {
     let count = node.attrs.int("num_split")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let axis = ctx.input(0)?;
+        if axis.rank() != 0 {
+            return Err(invalid_argument!(
+                "split_dim must be a scalar but has rank {}",
+                axis.rank()
+            ));
+        }
         let axis = split_axis(ctx, 0, 1)?;
         let value = ctx.take(1)?;
         let extent = value.shape()[axis];
