@@ -152,7 +152,7 @@ mod tests {
                 key,
                 Box::new(move |got| {
                     tx.send(got.map(|r| r.tensor.to_scalar::<f32>().unwrap()))
-                        .unwrap()
+                        .unwrap();
                 }),
             );
         };
