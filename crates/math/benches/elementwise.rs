@@ -5,9 +5,14 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use tensorfleet_math::activation::{self, Channels};
 use tensorfleet_math::binary::{self, Binary, Compare};
 use tensorfleet_math::broadcast::Broadcast;
+use tensorfleet_math::cast::{self, SliceMut};
 use tensorfleet_math::par::{Par, Pool, Serial};
+use tensorfleet_math::reduce::{self, Axis, Layout, Reduce, Scan};
+use tensorfleet_math::select::{self, Select};
+use tensorfleet_math::softmax;
 use tensorfleet_math::unary::{self, Unary};
 
 const N: usize = 1 << 20;
@@ -63,6 +68,10 @@ fn main() {
     );
     unary(&bench);
     binary(&bench);
+    reduce(&bench);
+    rows(&bench);
+    select(&bench);
+    casts(&bench);
 }
 
 fn unary(bench: &Bench) {
@@ -201,4 +210,174 @@ fn binary(bench: &Bench) {
         )
         .unwrap()
     });
+}
+
+fn reduce(bench: &Bench) {
+    use Reduce::*;
+    let x: Vec<f32> = (0..N).map(|i| (i % 1000) as f32 * 0.002 + 1e-3).collect();
+    let mut out = vec![0f32; N];
+    let mut run = |name: &str, op: Reduce, shape: &[usize], axes: &[usize]| {
+        let layout = Layout::new(shape, axes);
+        let (n, m) = (layout.out_len() * layout.reduced_len(), layout.out_len());
+        bench.run(name, 4 * (n + m), |par| {
+            reduce::apply(
+                par,
+                op,
+                &layout,
+                black_box(&x[..n]),
+                black_box(&mut out[..m]),
+            );
+        });
+    };
+    for op in [Sum, Mean, Prod, Max, EuclideanNorm] {
+        run(&format!("{op:?} all"), op, &[N], &[0]);
+    }
+    for columns in [1024, 64, 10] {
+        for op in [Sum, Max] {
+            run(
+                &format!("{op:?} inner {columns}"),
+                op,
+                &[N / columns, columns],
+                &[1],
+            );
+            run(
+                &format!("{op:?} outer {columns}"),
+                op,
+                &[N / columns, columns],
+                &[0],
+            );
+        }
+    }
+    run("Sum middle", Sum, &[64, 128, 128], &[1]);
+    run("Sum NHWC 0,1,2 c64", Sum, &[16, 32, 32, 64], &[0, 1, 2]);
+    run("Sum NCHW 0,2,3", Sum, &[4, 16, 128, 128], &[0, 2, 3]);
+    bench.run("L2Loss", 4 * N, |par| {
+        black_box(reduce::l2_loss(par, black_box(&x)));
+    });
+    let (ints, mut sum) = (vec![1i32; N], [0]);
+    bench.run("Sum i32 all", 4 * N, |par| {
+        reduce::apply(par, Sum, &Layout::all(N), black_box(&ints), &mut sum);
+    });
+    let (doubles, mut sum) = (vec![1f64; N], [0.0]);
+    bench.run("Sum f64 all", 8 * N, |par| {
+        reduce::apply(par, Sum, &Layout::all(N), black_box(&doubles), &mut sum);
+    });
+    let (flags, mut flag) = (vec![true; N], [false]);
+    bench.run("All all", N, |par| {
+        reduce::all(par, &Layout::all(N), black_box(&flags), &mut flag)
+    });
+    let mut index = vec![0i64; N];
+    for columns in [1024, 64, 10] {
+        let rows = N / columns;
+        let axis = Axis::new(&[rows, columns], 1);
+        bench.run(
+            &format!("ArgMax {columns}"),
+            4 * rows * columns + 8 * rows,
+            |par| {
+                reduce::arg_max(
+                    par,
+                    axis,
+                    black_box(&x[..rows * columns]),
+                    black_box(&mut index[..rows]),
+                );
+            },
+        );
+        bench.run(&format!("Cumsum {columns}"), 8 * rows * columns, |par| {
+            let n = rows * columns;
+            reduce::cumulate(
+                par,
+                Scan::Sum,
+                (false, false),
+                axis,
+                black_box(&x[..n]),
+                black_box(&mut out[..n]),
+            );
+        });
+    }
+}
+
+fn rows(bench: &Bench) {
+    let x: Vec<f32> = (0..N).map(|i| (i % 1000) as f32 * 0.002 + 1e-3).collect();
+    let (mut out, mut loss) = (vec![0f32; N], vec![0f32; N]);
+    for columns in [1024, 64, 10] {
+        let (rows, n) = (N / columns, N / columns * columns);
+        let (x, out, loss) = (&x[..n], &mut out[..n], &mut loss[..rows]);
+        let bias = &x[..columns];
+        bench.run(&format!("Softmax {columns}"), 8 * n, |par| {
+            softmax::softmax(par, black_box(x), columns, out)
+        });
+        bench.run(&format!("LogSoftmax {columns}"), 8 * n, |par| {
+            softmax::log_softmax(par, black_box(x), columns, out)
+        });
+        bench.run(&format!("Xent {columns}"), 12 * n, |par| {
+            softmax::cross_entropy(par, black_box(x), black_box(x), columns, loss, out);
+        });
+        let labels = vec![0i32; rows];
+        bench.run(&format!("SparseXent {columns}"), 8 * n, |par| {
+            softmax::sparse_cross_entropy(par, black_box(x), &labels, columns, loss, out).unwrap();
+        });
+        let channels = Channels::last(columns);
+        bench.run(&format!("BiasAdd {columns}"), 8 * n, |par| {
+            activation::bias_add(par, channels, black_box(x), bias, out);
+        });
+        bench.run(&format!("BiasAddGrad {columns}"), 4 * n, |par| {
+            activation::bias_add_grad(par, channels, black_box(x), &mut out[..columns]);
+        });
+    }
+    let channels = Channels {
+        count: 64,
+        inner: 1024,
+    };
+    bench.run("BiasAdd NCHW", 8 * N, |par| {
+        activation::bias_add(par, channels, black_box(&x), &x[..64], &mut out)
+    });
+}
+
+fn select(bench: &Bench) {
+    let (x, y, mut z) = (vec![1f32; N], vec![2f32; N], vec![0f32; N]);
+    let mask: Vec<bool> = (0..N).map(|i| i % 3 == 0).collect();
+    let plan = Select::new(&[N], &[N], &[N]).unwrap();
+    bench.run("Select", 13 * N, |par| {
+        select::select(par, &plan, black_box(&mask), &x, &y, &mut z)
+    });
+    bench.run("ClipByValue", 8 * N, |par| {
+        select::clip(par, black_box(&x), &[0.0], &[1.5], &mut z)
+    });
+}
+
+fn casts(bench: &Bench) {
+    let floats: Vec<f32> = (0..N).map(|i| (i % 1000) as f32 * 0.1).collect();
+    let flags: Vec<bool> = (0..N).map(|i| i % 3 == 0).collect();
+    macro_rules! pair {
+        ($from:ty, $to:ty, $source:expr) => {{
+            let source: Slice<'_> = $source.as_slice().into();
+            let mut x = vec![<$from>::default(); N];
+            cast::cast(&Serial, source, x.as_mut_slice().into(), false);
+            let mut out = vec![<$to>::default(); N];
+            let name = format!("Cast {} {}", stringify!($from), stringify!($to));
+            bench.run(&name, N * (size_of::<$from>() + size_of::<$to>()), |par| {
+                let to: SliceMut<'_> = out.as_mut_slice().into();
+                cast::cast(par, black_box(x.as_slice().into()), to, false);
+            });
+        }};
+    }
+    use half::{bf16, f16};
+    use tensorfleet_math::cast::Slice;
+    pair!(f32, i32, floats);
+    pair!(i32, f32, floats);
+    pair!(f32, f64, floats);
+    pair!(f64, f32, floats);
+    pair!(i64, i32, floats);
+    pair!(i32, i64, floats);
+    pair!(bool, f32, flags);
+    pair!(u8, f32, floats);
+    pair!(f32, f16, floats);
+    pair!(f16, f32, floats);
+    pair!(f32, bf16, floats);
+    pair!(f32, i64, floats);
+    pair!(i64, f32, floats);
+    pair!(f32, bool, floats);
+    pair!(f32, u8, floats);
+    pair!(f64, i64, floats);
+    pair!(f16, i32, floats);
 }

@@ -7,6 +7,7 @@ mod c {
         pub(super) safe fn erf(x: f64) -> f64;
         pub(super) safe fn erfc(x: f64) -> f64;
         pub(super) fn lgamma_r(x: f64, sign: *mut i32) -> f64;
+        pub(super) fn lgammaf_r(x: f32, sign: *mut i32) -> f32;
     }
 }
 
@@ -25,6 +26,32 @@ pub(crate) fn lgamma(x: f64) -> f64 {
     let mut sign = 0;
     // SAFETY: `lgamma_r` writes one int through the pointer, which is valid for that.
     unsafe { c::lgamma_r(x, &mut sign) }
+}
+
+/// The logarithm of the absolute value of the gamma function in single precision.
+pub(crate) fn lgamma_single(x: f32) -> f32 {
+    let mut sign = 0;
+    // SAFETY: as for `lgamma`.
+    unsafe { c::lgammaf_r(x, &mut sign) }
+}
+
+/// [`digamma`] with the accuracy that single precision needs: one division for the shift, a short series.
+pub(crate) fn digamma_single(x: f32) -> f32 {
+    let wide = f64::from(x);
+    if wide <= 0.0 || wide.is_nan() {
+        return digamma(wide) as f32;
+    }
+    // The sum of 1/(x + i) as one fraction.
+    let (mut x, mut up, mut down) = (wide, 0.0, 1.0);
+    while x < 6.0 {
+        up = up * x + down;
+        down *= x;
+        x += 1.0;
+    }
+    let y = 1.0 / x;
+    let z = y * y;
+    let series = z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z / 240.0)));
+    (x.ln() - 0.5 * y - series - up / down) as f32
 }
 
 /// The derivative of `lgamma`; NaN at the poles.

@@ -52,7 +52,7 @@ impl Native for f32 {
 impl Native for f64 {
     #[inline(always)]
     fn exp<I: Isa>(x: f64) -> f64 {
-        x.exp()
+        lanes::exp64::<I>(x)
     }
     fn ln(x: f64) -> f64 {
         x.ln()

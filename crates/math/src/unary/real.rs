@@ -14,9 +14,10 @@ pub(crate) const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 pub(crate) const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 
 /// Declares lane types and the two tables. Each line: op, what `f32` uses and the lane, what `f64` uses and the lane;
-/// `kernel1` compiles for each instruction set, `scalar1` once.
+/// `kernel1` compiles for each instruction set, `scalar1` once. After `if`: the `f32` values that the fast lane is not good
+/// for, and the slow lane for them.
 macro_rules! table {
-    ($($op:ident |$x:ident| $make32:ident $f32:expr, $make64:ident $f64:expr $(=> $slow:expr)?;)*) => {
+    ($($op:ident |$x:ident| $make32:ident $f32:expr, $make64:ident $f64:expr $(, if $hard:expr => $slow:expr)?;)*) => {
         $(
             struct $op;
             impl Map1<f32> for $op {
@@ -25,9 +26,9 @@ macro_rules! table {
                 $(
                     const HAS_HARD: bool = true;
                     #[inline(always)]
-                    fn is_hard(x: f32) -> bool { is_huge(x) }
+                    fn is_hard($x: f32) -> bool { $hard }
                     #[inline(always)]
-                    fn slow<I: Isa>(x: f32) -> f32 { $slow(x) }
+                    fn slow<I: Isa>($x: f32) -> f32 { $slow }
                 )?
             }
             impl Map1<f64> for $op {
@@ -65,20 +66,24 @@ table! {
     Atan |x| kernel1 lanes::atan::<I>(x), scalar1 x.atan();
     Atanh |x| kernel1 lanes::atanh::<I>(x), scalar1 x.atanh();
     Ceil |x| kernel1 x.ceil(), kernel1 x.ceil();
-    Cos |x| kernel1 lanes::cos::<I>(x), scalar1 x.cos() => f32::cos;
+    Cos |x| kernel1 lanes::cos::<I>(x), scalar1 x.cos(),
+        if is_huge(x) => x.cos();
     Cosh |x| kernel1 lanes::cosh::<I>(x), scalar1 x.cosh();
-    Digamma |x| scalar1 special::digamma(f64::from(x)) as f32, scalar1 special::digamma(x);
+    Digamma |x| scalar1 special::digamma_single(x), scalar1 special::digamma(x);
     Elu |x| kernel1 elu::<I>(x), scalar1 if x < 0.0 { x.exp_m1() } else { x };
     Erf |x| kernel1 lanes::erf::<I>(x), scalar1 special::erf(x);
     Erfc |x| kernel1 lanes::erfc::<I>(x), scalar1 special::erfc(x);
-    Erfinv |x| scalar1 special::erfinv(f64::from(x)) as f32, scalar1 special::erfinv(x);
-    Exp |x| kernel1 lanes::exp::<I>(x), scalar1 x.exp();
+    Erfinv |x| kernel1 lanes::erfinv::<I>(x), scalar1 special::erfinv(x),
+        if lanes::is_far((1.0 - x) * (1.0 + x)) => special::erfinv(f64::from(x)) as f32;
+    Exp |x| kernel1 lanes::exp::<I>(x), kernel1 lanes::exp64::<I>(x);
     Expm1 |x| kernel1 lanes::expm1::<I>(x), scalar1 x.exp_m1();
     Floor |x| kernel1 x.floor(), kernel1 x.floor();
-    Lgamma |x| scalar1 special::lgamma(f64::from(x)) as f32, scalar1 special::lgamma(x);
-    Log |x| kernel1 lanes::log::<I>(x), scalar1 x.ln();
+    Lgamma |x| scalar1 special::lgamma_single(x), scalar1 special::lgamma(x);
+    Log |x| kernel1 lanes::log_normal::<I>(x), kernel1 lanes::log64::<I>(x),
+        if !lanes::is_normal(x) => lanes::log::<I>(x);
     Log1p |x| kernel1 lanes::log1p::<I>(x), scalar1 x.ln_1p();
-    Ndtri |x| scalar1 special::ndtri(f64::from(x)) as f32, scalar1 special::ndtri(x);
+    Ndtri |x| kernel1 lanes::ndtri::<I>(x), scalar1 special::ndtri(x),
+        if lanes::is_far(4.0 * x * (1.0 - x)) => special::ndtri(f64::from(x)) as f32;
     Neg |x| kernel1 -x, kernel1 -x;
     Reciprocal |x| kernel1 1.0 / x, kernel1 1.0 / x;
     Relu |x| kernel1 if x <= 0.0 { 0.0 } else { x }, kernel1 if x <= 0.0 { 0.0 } else { x };
@@ -87,17 +92,19 @@ table! {
     Round |x| kernel1 x.round_ties_even(), kernel1 x.round_ties_even();
     Rsqrt |x| kernel1 1.0 / x.sqrt(), kernel1 1.0 / x.sqrt();
     Selu |x| kernel1 selu::<I>(x), scalar1 SELU_SCALE * if x < 0.0 { SELU_ALPHA * x.exp_m1() } else { x };
-    Sigmoid |x| kernel1 lanes::sigmoid::<I>(x), scalar1 1.0 / (1.0 + (-x).exp());
+    Sigmoid |x| kernel1 lanes::sigmoid::<I>(x), kernel1 lanes::sigmoid64::<I>(x);
     Sign |x| kernel1 if x == 0.0 { 0.0 } else if x.is_nan() { x } else { 1f32.copysign(x) },
         kernel1 if x == 0.0 { 0.0 } else if x.is_nan() { x } else { 1f64.copysign(x) };
-    Sin |x| kernel1 lanes::sin::<I>(x), scalar1 x.sin() => f32::sin;
+    Sin |x| kernel1 lanes::sin::<I>(x), scalar1 x.sin(),
+        if is_huge(x) => x.sin();
     Sinh |x| kernel1 lanes::sinh::<I>(x), scalar1 x.sinh();
     Softplus |x| kernel1 lanes::softplus::<I>(x), scalar1 x.larger(0.0) + (-x.abs()).exp().ln_1p();
     Softsign |x| kernel1 x / (1.0 + x.abs()), kernel1 x / (1.0 + x.abs());
     Sqrt |x| kernel1 x.sqrt(), kernel1 x.sqrt();
     Square |x| kernel1 x * x, kernel1 x * x;
-    Tan |x| kernel1 lanes::tan::<I>(x), scalar1 x.tan() => f32::tan;
-    Tanh |x| kernel1 lanes::tanh::<I>(x), scalar1 x.tanh();
+    Tan |x| kernel1 lanes::tan::<I>(x), scalar1 x.tan(),
+        if is_huge(x) => x.tan();
+    Tanh |x| kernel1 lanes::tanh::<I>(x), kernel1 lanes::tanh64::<I>(x);
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! The exponential and what is built on it.
 
-use super::{log1p, poly, pow2};
+use super::{log1p_finite, poly, pow2};
 use crate::num::isa::{Isa, fma};
 
 /// Adding it rounds to the nearest integer, which then stands in the low mantissa bits.
@@ -70,5 +70,5 @@ pub(crate) fn sigmoid<I: Isa>(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn softplus<I: Isa>(x: f32) -> f32 {
     let positive = if x < 0.0 { 0.0 } else { x };
-    positive + log1p::<I>(exp::<I>(-x.abs()))
+    positive + log1p_finite::<I>(exp::<I>(-x.abs()))
 }

@@ -36,6 +36,20 @@ fn log_reduced<I: Isa>(f: f32, e: f32) -> f32 {
     fma::<I>(e, LN2_HI, f + tail)
 }
 
+/// Whether `x` is positive, finite and not subnormal.
+#[inline(always)]
+pub(crate) fn is_normal(x: f32) -> bool {
+    const MIN: u32 = f32::MIN_POSITIVE.to_bits();
+    x.to_bits().wrapping_sub(MIN) < f32::INFINITY.to_bits() - MIN
+}
+
+/// The logarithm where [`is_normal`] holds.
+#[inline(always)]
+pub(crate) fn log_normal<I: Isa>(x: f32) -> f32 {
+    let (e, m) = split(x);
+    log_reduced::<I>(m - 1.0, e as f32)
+}
+
 #[inline(always)]
 pub(crate) fn log<I: Isa>(x: f32) -> f32 {
     let tiny = x < f32::MIN_POSITIVE;
@@ -43,17 +57,28 @@ pub(crate) fn log<I: Isa>(x: f32) -> f32 {
     let (e, m) = split(scaled);
     let e = e as f32 - if tiny { 25.0 } else { 0.0 };
     let result = log_reduced::<I>(m - 1.0, e);
-    let result = if x == f32::INFINITY { x } else { result };
-    let result = if x == 0.0 { f32::NEG_INFINITY } else { result };
-    if x < 0.0 || x.is_nan() {
-        f32::NAN
+    // Tests on the bits: comparisons of floats would be merged into one slow classification.
+    let bits = x.to_bits();
+    let other = if bits == f32::INFINITY.to_bits() {
+        f32::INFINITY
     } else {
+        f32::NAN
+    };
+    let other = if bits << 1 == 0 {
+        f32::NEG_INFINITY
+    } else {
+        other
+    };
+    if bits.wrapping_sub(1) < f32::INFINITY.to_bits() - 1 {
         result
+    } else {
+        other
     }
 }
 
+/// `log1p` for finite `x` above -1.
 #[inline(always)]
-pub(crate) fn log1p<I: Isa>(x: f32) -> f32 {
+pub(super) fn log1p_finite<I: Isa>(x: f32) -> f32 {
     let u = 1.0 + x;
     // What rounding took from the sum, exactly.
     let back = u - 1.0;
@@ -62,15 +87,22 @@ pub(crate) fn log1p<I: Isa>(x: f32) -> f32 {
     let inverse = e.wrapping_neg();
     let scale = pow2(if inverse < -126 { -126 } else { inverse });
     let result = log_reduced::<I>(fma::<I>(lost, scale, m - 1.0), e as f32);
-    let result = if x == f32::INFINITY || x == 0.0 {
-        x
+    // Keeps -0.
+    if x == 0.0 { x } else { result }
+}
+
+#[inline(always)]
+pub(crate) fn log1p<I: Isa>(x: f32) -> f32 {
+    let result = log1p_finite::<I>(x);
+    let other = if x.to_bits() == f32::INFINITY.to_bits() {
+        f32::INFINITY
     } else {
-        result
-    };
-    let result = if x == -1.0 { f32::NEG_INFINITY } else { result };
-    if x < -1.0 || x.is_nan() {
         f32::NAN
-    } else {
+    };
+    let other = if x == -1.0 { f32::NEG_INFINITY } else { other };
+    if x > -1.0 && x < f32::INFINITY {
         result
+    } else {
+        other
     }
 }

@@ -131,6 +131,90 @@ checks! {
 }
 
 #[test]
+fn inverse_functions() {
+    for i in 1..200_000 {
+        let x = i as f32 / 200_000.0;
+        for x in [x, x * 1e-3, 1.0 - x * 1e-5] {
+            let exact = special::erfinv(f64::from(x));
+            for got in [
+                erfinv::<Portable>(x),
+                erfinv::<Fused>(x),
+                -erfinv::<Fused>(-x),
+            ] {
+                assert!(
+                    is_far((1.0 - x) * (1.0 + x)) || ulps(got, exact) <= 4.0,
+                    "{x:e}: {got} {exact}"
+                );
+            }
+            let exact = special::ndtri(f64::from(x));
+            for got in [ndtri::<Portable>(x), ndtri::<Fused>(x)] {
+                assert!(
+                    is_far(4.0 * x * (1.0 - x)) || ulps(got, exact) <= 4.0,
+                    "{x:e}: {got} {exact}"
+                );
+            }
+        }
+    }
+    assert!(is_far(f32::NAN) && is_far(-1.0) && is_far(0.0));
+}
+
+/// Distance in units of the last place of `f64`.
+fn ulps64(got: f64, exact: f64) -> f64 {
+    if got == exact || (got.is_nan() && exact.is_nan()) {
+        return 0.0;
+    }
+    (got - exact).abs() / (exact.abs().max(f64::MIN_POSITIVE) * f64::EPSILON)
+}
+
+#[test]
+fn double_precision() {
+    let special = special_values().into_iter().map(f64::from);
+    let wide = [
+        709.78,
+        709.79,
+        711.0,
+        -745.1,
+        -745.2,
+        -708.4,
+        -800.0,
+        5e-324,
+        1e-310,
+        f64::MAX,
+        f64::MIN,
+        19.06,
+        19.2,
+        22.0,
+    ];
+    let sweep = (0..200_000).map(|i| (f64::from(i) - 100_000.0) * 7.3e-3);
+    let scales = (0..2000).map(|i| (f64::from(i) * 0.7 - 700.0).exp2() * 1.3);
+    for x in special
+        .chain(wide)
+        .chain(sweep)
+        .chain(scales)
+        .flat_map(|x| [x, -x])
+    {
+        for (name, got, exact, limit) in [
+            ("exp", exp64::<Fused>(x), x.exp(), 1.5),
+            ("exp", exp64::<Portable>(x), x.exp(), 1.5),
+            ("log", log64::<Fused>(x), x.ln(), 1.5),
+            ("log", log64::<Portable>(x), x.ln(), 1.5),
+            ("tanh", tanh64::<Fused>(x), x.tanh(), 3.0),
+            (
+                "sigmoid",
+                sigmoid64::<Portable>(x),
+                1.0 / (1.0 + (-x).exp()),
+                2.5,
+            ),
+        ] {
+            assert!(
+                ulps64(got, exact) <= limit,
+                "{name}({x:e}) = {got:e}, not {exact:e}"
+            );
+        }
+    }
+}
+
+#[test]
 fn sin_cos_tan_below_huge() {
     for i in 0..400_000 {
         let x = i as f32 * 2.413_7 - 480_000.0;
