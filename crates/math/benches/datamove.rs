@@ -11,10 +11,15 @@ use tensorfleet_math::movement::{
     Gather, Updates, View, concat, copy_view_bytes, gather_bytes, pad_bytes, scatter,
     scatter_update_bytes, top_k,
 };
+use tensorfleet_math::norm::{
+    BatchNorm, BatchNormGrad, Layout, Lrn, Statistics, batch_norm_grad, batch_norm_infer,
+    batch_norm_train, lrn, lrn_grad,
+};
 use tensorfleet_math::optimizer::{
     Adagrad, Adam, AdamInputs, Ftrl, GradientDescent, Momentum, apply, apply_sparse,
 };
 use tensorfleet_math::par::{Par, Pool, Serial};
+use tensorfleet_math::pool2d::{Pool2d, avg_pool, avg_pool_grad, max_pool, max_pool_grad};
 use tensorfleet_math::random::{
     Philox, fill_normal, fill_truncated_normal, fill_uniform, fill_uniform_int,
 };
@@ -88,6 +93,8 @@ fn main() {
     movement(&bench);
     rows(&bench);
     optimizer(&bench);
+    pool(&bench);
+    norm(&bench);
 }
 
 fn random(bench: &Bench) {
@@ -368,5 +375,107 @@ fn optimizer(bench: &Bench) {
             &grad,
         )
         .unwrap();
+    });
+}
+
+/// Noise, so that maxima are not all in one place.
+fn noise(len: usize) -> Vec<f32> {
+    let mut out = vec![0.0; len];
+    fill_uniform(&Serial, Philox::new(3, 3), &mut out);
+    out
+}
+
+fn pool(bench: &Bench) {
+    for (name, window, out) in [("2x2 s2", 2, 28), ("3x3 s2 same", 3, 28)] {
+        let shape = Pool2d {
+            batch: 32,
+            in_rows: 56,
+            in_cols: 56,
+            channels: 64,
+            window_rows: window,
+            window_cols: window,
+            row_stride: 2,
+            col_stride: 2,
+            pad_top: 0,
+            pad_left: 0,
+            out_rows: out,
+            out_cols: out,
+        };
+        let input = noise(shape.input_len());
+        let grad = noise(shape.output_len());
+        let mut small = vec![0.0; shape.output_len()];
+        let mut large = vec![0.0; shape.input_len()];
+        bench.run(&format!("pool/max f32 32x56x56x64 {name}"), |par| {
+            max_pool(par, &shape, black_box(&input), &mut small);
+        });
+        bench.run(&format!("pool/max_grad f32 32x56x56x64 {name}"), |par| {
+            max_pool_grad(par, &shape, black_box(&input), &grad, &mut large);
+        });
+        bench.run(&format!("pool/avg f32 32x56x56x64 {name}"), |par| {
+            avg_pool(par, &shape, black_box(&input), &mut small);
+        });
+        bench.run(&format!("pool/avg_grad f32 32x56x56x64 {name}"), |par| {
+            avg_pool_grad(par, &shape, black_box(&grad), &mut large);
+        });
+    }
+}
+
+fn norm(bench: &Bench) {
+    let (pixels, channels) = (32 * 28 * 28, 64);
+    let layout = Layout::nhwc(pixels, channels);
+    let x = noise(pixels * channels);
+    let mut y = vec![0.0; pixels * channels];
+    let ones = vec![1.0; channels];
+    let mut outputs = [(); 4].map(|()| vec![0.0; channels]);
+    let (scale, offset, epsilon) = (&ones[..], &ones[..], 1e-3);
+    let norm = BatchNorm {
+        scale,
+        offset,
+        epsilon,
+    };
+    bench.run("norm/train f32 32x28x28x64", |par| {
+        let [mean, variance, saved_mean, saved_variance] = &mut outputs;
+        let statistics = Statistics {
+            mean,
+            variance,
+            saved_mean,
+            saved_variance,
+        };
+        batch_norm_train(par, layout, norm, None, black_box(&x), &mut y, statistics);
+    });
+    bench.run("norm/infer f32 32x28x28x64", |par| {
+        batch_norm_infer(par, layout, norm, (&ones, &ones), black_box(&x), &mut y);
+    });
+    bench.run("norm/grad f32 32x28x28x64", |par| {
+        let norm = BatchNormGrad {
+            is_training: true,
+            scale,
+            mean: &ones,
+            variance: &ones,
+            epsilon,
+        };
+        let [dscale, doffset, ..] = &mut outputs;
+        batch_norm_grad(
+            par,
+            layout,
+            norm,
+            black_box(&x),
+            &x,
+            &mut y,
+            dscale,
+            doffset,
+        );
+    });
+    let attrs = Lrn {
+        depth_radius: 5,
+        bias: 1.0,
+        alpha: 1e-4,
+        beta: 0.75,
+    };
+    bench.run("norm/lrn f32 32x28x28x64", |par| {
+        lrn(par, attrs, channels, black_box(&x), &mut y);
+    });
+    bench.run("norm/lrn_grad f32 32x28x28x64", |par| {
+        lrn_grad(par, attrs, channels, (&x, &x, black_box(&x)), &mut y);
     });
 }

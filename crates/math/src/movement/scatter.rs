@@ -72,11 +72,15 @@ pub(crate) fn for_rows<'a, T: Item + 'a, I: Index>(
         let row = |position: usize| unsafe {
             table.slice(indices[position].position() * row_len, row_len)
         };
+        // Operands in order are found by the hardware.
+        let skips = matches!(own, Owned::Some(_));
         for_each_ahead(
             own,
             |position| {
                 prefetch(row(position));
-                prefetch(operands(position));
+                if skips {
+                    prefetch(operands(position));
+                }
             },
             |position| apply(row(position), position),
         );

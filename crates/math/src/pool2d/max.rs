@@ -72,20 +72,37 @@ fn max_row_body<T: PoolElement>(
 ) {
     let image = row / shape.out_rows * shape.in_rows;
     let (len, channels) = (shape.in_row_len(), shape.channels);
-    tallest.fill(T::BOTTOM);
-    for row in shape.rows(row % shape.out_rows) {
-        let input = &input[(image + row) * len..(image + row + 1) * len];
-        for (best, &x) in tallest.iter_mut().zip(input) {
-            *best = keep_larger(*best, x);
-        }
-    }
+    let rows = shape.rows(row % shape.out_rows);
+    let rows = &input[(image + rows.start) * len..(image + rows.end) * len];
+    keep_largest(rows, len, tallest);
     for (col, out) in out.chunks_exact_mut(channels).enumerate() {
-        out.fill(T::BOTTOM);
-        for col in shape.cols(col) {
-            let column = &tallest[col * channels..(col + 1) * channels];
-            for (best, &x) in out.iter_mut().zip(column) {
-                *best = keep_larger(*best, x);
+        let cols = shape.cols(col);
+        let pixels = &tallest[cols.start * channels..cols.end * channels];
+        keep_largest(pixels, channels, out);
+    }
+}
+
+/// Writes the largest of each column of `rows`.
+///
+/// Columns are taken in blocks whose maxima live in registers: in memory, an element that stays would become a masked store,
+/// which is slow.
+#[inline(always)]
+fn keep_largest<T: PoolElement>(rows: &[T], row_len: usize, out: &mut [T]) {
+    const LANES: usize = 32;
+    let (blocks, rest) = out.as_chunks_mut::<LANES>();
+    let first = blocks.len() * LANES;
+    for (i, out) in blocks.iter_mut().enumerate() {
+        let mut best = [T::BOTTOM; LANES];
+        for row in rows.chunks_exact(row_len) {
+            let row: &[T; LANES] = row[i * LANES..].first_chunk().expect("a whole block");
+            for lane in 0..LANES {
+                best[lane] = keep_larger(best[lane], row[lane]);
             }
         }
+        *out = best;
+    }
+    for (i, out) in rest.iter_mut().enumerate() {
+        let column = rows.chunks_exact(row_len).map(|row| row[first + i]);
+        *out = column.fold(T::BOTTOM, keep_larger);
     }
 }
