@@ -185,7 +185,7 @@ pub(crate) struct Frames {
     by_parent: FxHashMap<(u32, u32), u32>,
     free_iterations: Vec<u32>,
     /// Spare iterations by static frame, so that a loop allocates only for its first ones.
-    spare: FxHashMap<u32, Vec<Iteration>>,
+    spare: Vec<Vec<Iteration>>,
 }
 
 impl Frames {
@@ -194,7 +194,7 @@ impl Frames {
             live: Vec::new(),
             by_parent: FxHashMap::default(),
             free_iterations: Vec::new(),
-            spare: FxHashMap::default(),
+            spare: Vec::new(),
         }
     }
 
@@ -399,7 +399,12 @@ fn open_iteration(state: &mut State, plan: &Plan, frame_index: u32) {
     frame.newest += 1;
     frame.dead_exits.clear();
     let known = &plan.frames[frame.fixed as usize];
-    let mut iteration = match state.frames.spare.get_mut(&frame.fixed).and_then(Vec::pop) {
+    let mut iteration = match state
+        .frames
+        .spare
+        .get_mut(frame.fixed as usize)
+        .and_then(Vec::pop)
+    {
         Some(mut spare) => {
             spare.counts.copy_from_slice(&known.counts);
             spare
@@ -464,9 +469,18 @@ fn settle_frame(state: &mut State, plan: &Plan, frame_index: u32) {
         frame.open.pop_front();
         let mut closed = std::mem::take(iteration);
         // Values for nodes that never became ready, such as a second input of a Merge, end here.
-        closed.slots.fill_with(Value::default);
+        for slot in closed
+            .slots
+            .iter_mut()
+            .filter(|slot| !matches!(slot, Value::Empty))
+        {
+            *slot = Value::Empty;
+        }
         let fixed = frame.fixed;
-        state.frames.spare.entry(fixed).or_default().push(closed);
+        if state.frames.spare.len() <= fixed as usize {
+            state.frames.spare.resize_with(fixed as usize + 1, Vec::new);
+        }
+        state.frames.spare[fixed as usize].push(closed);
         state.frames.free_iterations.push(oldest);
         let Some(Some(frame)) = state.frames.live.get_mut(frame_index as usize) else {
             return;
