@@ -6,7 +6,7 @@
 
 use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, ramp, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, Output, cpu};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::{
     Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
@@ -15,7 +15,7 @@ use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape};
 
-use super::conv_attrs::{WindowAttrs, four};
+use super::conv_attrs::{WindowAttrs, four, with_attrs};
 use crate::by_float;
 use crate::types::FLOATS;
 
@@ -182,34 +182,30 @@ pub(crate) static OPS: [OpDef; 3] = [
     },
 ];
 
-/// A node of this op with the convolution's attributes.
-pub(super) fn with_attrs(g: &mut GradCtx<'_>, op: &str, inputs: &[Output]) -> Result<Output> {
-    let names = [
-        "strides",
-        "padding",
-        "explicit_paddings",
-        "data_format",
-        "dilations",
-    ];
-    let attrs = names
-        .iter()
-        .map(|name| Ok((*name, g.attr(name)?)))
-        .collect::<Result<Vec<_>>>()?;
-    let mut node = g.builder().op(op);
-    for input in inputs {
-        node = node.input(*input);
-    }
-    for (name, value) in attrs {
-        node = node.attr(name, value);
-    }
-    node.output()
-}
+/// The attributes that a convolution shares with its gradients.
+pub(super) const SHARED: [&str; 5] = [
+    "strides",
+    "padding",
+    "explicit_paddings",
+    "data_format",
+    "dilations",
+];
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (grad, input, filter) = (g.grad(0)?, g.input(0), g.input(1));
     let (input_sizes, filter_sizes) = (g.shape(input)?, g.shape(filter)?);
-    let to_input = with_attrs(g, "Conv2DBackpropInput", &[input_sizes, filter, grad])?;
-    let to_filter = with_attrs(g, "Conv2DBackpropFilter", &[input, filter_sizes, grad])?;
+    let to_input = with_attrs(
+        g,
+        "Conv2DBackpropInput",
+        &SHARED,
+        &[input_sizes, filter, grad],
+    )?;
+    let to_filter = with_attrs(
+        g,
+        "Conv2DBackpropFilter",
+        &SHARED,
+        &[input, filter_sizes, grad],
+    )?;
     Ok(vec![
         Some(Grad::Dense(to_input)),
         Some(Grad::Dense(to_filter)),
@@ -219,8 +215,8 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 fn input_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (grad, filter, backprop) = (g.grad(0)?, g.input(1), g.input(2));
     let sizes = g.shape(filter)?;
-    let to_filter = with_attrs(g, "Conv2DBackpropFilter", &[grad, sizes, backprop])?;
-    let to_backprop = with_attrs(g, "Conv2D", &[grad, filter])?;
+    let to_filter = with_attrs(g, "Conv2DBackpropFilter", &SHARED, &[grad, sizes, backprop])?;
+    let to_backprop = with_attrs(g, "Conv2D", &SHARED, &[grad, filter])?;
     Ok(vec![
         None,
         Some(Grad::Dense(to_filter)),
@@ -231,8 +227,8 @@ fn input_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 fn filter_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (grad, input, backprop) = (g.grad(0)?, g.input(0), g.input(2));
     let sizes = g.shape(input)?;
-    let to_input = with_attrs(g, "Conv2DBackpropInput", &[sizes, grad, backprop])?;
-    let to_backprop = with_attrs(g, "Conv2D", &[input, grad])?;
+    let to_input = with_attrs(g, "Conv2DBackpropInput", &SHARED, &[sizes, grad, backprop])?;
+    let to_backprop = with_attrs(g, "Conv2D", &SHARED, &[input, grad])?;
     Ok(vec![
         Some(Grad::Dense(to_input)),
         None,

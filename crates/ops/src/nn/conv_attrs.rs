@@ -1,5 +1,7 @@
 //! What all convolutions and poolings read from their attributes.
 
+use tensorfleet_graph::Output;
+use tensorfleet_graph::gradient::GradCtx;
 use tensorfleet_kernel::{Attrs, NodeInfo};
 use tensorfleet_math::conv::Padding;
 use tensorfleet_status::{Result, invalid_argument, unimplemented};
@@ -94,4 +96,25 @@ pub(super) fn four(shape: &Shape, what: &str) -> Result<[usize; 4]> {
         return Err(invalid_argument!("{what} must be 4-dimensional: {shape}"));
     }
     Ok([shape.dim(0), shape.dim(1), shape.dim(2), shape.dim(3)])
+}
+
+/// A gradient node of this op, with these attributes taken over from the node it belongs to.
+pub(super) fn with_attrs(
+    g: &mut GradCtx<'_>,
+    op: &str,
+    names: &[&'static str],
+    inputs: &[Output],
+) -> Result<Output> {
+    let attrs = names
+        .iter()
+        .map(|name| Ok((*name, g.attr(name)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let mut node = g.builder().op(op);
+    for input in inputs {
+        node = node.input(*input);
+    }
+    for (name, value) in attrs {
+        node = node.attr(name, value);
+    }
+    node.output()
 }

@@ -14,8 +14,8 @@ use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Tensor};
 
-use super::conv_attrs::{WindowAttrs, four};
-use super::conv2d::{check_backprop, output_shape, sizes, with_attrs};
+use super::conv_attrs::{WindowAttrs, four, with_attrs};
+use super::conv2d::{SHARED, check_backprop, output_shape, sizes};
 use crate::by_float;
 use crate::types::FLOATS;
 
@@ -104,11 +104,13 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let to_input = with_attrs(
         g,
         "DepthwiseConv2dNativeBackpropInput",
+        &SHARED,
         &[input_sizes, filter, grad],
     )?;
     let to_filter = with_attrs(
         g,
         "DepthwiseConv2dNativeBackpropFilter",
+        &SHARED,
         &[input, filter_sizes, grad],
     )?;
     Ok(vec![

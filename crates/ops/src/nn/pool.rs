@@ -6,7 +6,7 @@
 
 use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, ramp, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, Output, cpu};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::Window;
 use tensorfleet_math::num::Float;
@@ -16,7 +16,7 @@ use tensorfleet_math::pool2d::{
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape};
 
-use super::conv_attrs::{WindowAttrs, four, pair};
+use super::conv_attrs::{WindowAttrs, four, pair, with_attrs};
 use super::conv2d::sizes;
 use crate::types::{FLOATS, REAL_NUMBERS};
 use crate::{by_float, by_real};
@@ -148,27 +148,6 @@ pub(crate) static OPS: [OpDef; 4] = [
         ..POOL
     },
 ];
-
-/// A node of this op with the pooling's attributes.
-fn with_attrs(
-    g: &mut GradCtx<'_>,
-    op: &str,
-    names: &[&'static str],
-    inputs: &[Output],
-) -> Result<Output> {
-    let attrs = names
-        .iter()
-        .map(|name| Ok((*name, g.attr(name)?)))
-        .collect::<Result<Vec<_>>>()?;
-    let mut node = g.builder().op(op);
-    for input in inputs {
-        node = node.input(*input);
-    }
-    for (name, value) in attrs {
-        node = node.attr(name, value);
-    }
-    node.output()
-}
 
 fn max_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (input, output, grad) = (g.input(0), g.output(0), g.grad(0)?);
