@@ -1,0 +1,3 @@
+//! gRPC servers and clients for masters and workers. The only crate that knows gRPC.
+
+pub mod grpc;
