@@ -1,5 +1,7 @@
 //! Feeds and fetches become nodes: arguments and results, or receives and sends.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tensorfleet_graph::{Graph, NodeId, Output};
 use tensorfleet_kernel::{AttrValue, Attrs};
@@ -23,8 +25,11 @@ pub struct Signature {
 /// How values get in and out of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Boundary<'a> {
-    /// All at once: `_Arg` and `_Retval` nodes.
-    Call,
+    /// All at once: `_Arg` and `_Retval` nodes on this device; empty for the devices of what is fed and fetched.
+    Call {
+        /// The name of the client's device.
+        device: &'a str,
+    },
     /// One by one while the step runs: `_Recv` and `_Send` nodes on this device.
     Rendezvous {
         /// The name of the client's device.
@@ -32,6 +37,16 @@ pub enum Boundary<'a> {
         /// Its incarnation.
         incarnation: u64,
     },
+}
+
+impl Boundary<'_> {
+    /// Where the node that feeds or fetches for `node` belongs.
+    fn device(self, graph: &Graph, node: NodeId) -> Arc<str> {
+        match self {
+            Boundary::Call { device: "" } => graph.node(node).device.clone(),
+            Boundary::Call { device } | Boundary::Rendezvous { device, .. } => device.into(),
+        }
+    }
 }
 
 /// The graph of one signature.
@@ -154,7 +169,7 @@ fn add_feed(
         output.port
     ));
     let (op, attrs) = match boundary {
-        Boundary::Call => {
+        Boundary::Call { .. } => {
             let mut attrs = Attrs::new();
             attrs.set("T", AttrValue::Type(dtype.into()));
             attrs.set("index", AttrValue::I(index as i64));
@@ -169,7 +184,7 @@ fn add_feed(
         ),
     };
     let op = graph.registry().find(op)?.clone();
-    let device = graph.node(output.node).device.clone();
+    let device = boundary.device(graph, output.node);
     graph.add(
         node_name,
         op,
@@ -196,7 +211,7 @@ fn add_fetch(
         source.port
     ));
     let (op, attrs) = match boundary {
-        Boundary::Call => {
+        Boundary::Call { .. } => {
             let mut attrs = Attrs::new();
             attrs.set("T", AttrValue::Type(dtype.into()));
             attrs.set("index", AttrValue::I(index as i64));
@@ -211,7 +226,7 @@ fn add_fetch(
         ),
     };
     let op = graph.registry().find(op)?.clone();
-    let device = graph.node(source.node).device.clone();
+    let device = boundary.device(graph, source.node);
     graph.add(
         node_name,
         op,

@@ -20,10 +20,12 @@ mod metadata;
 mod options;
 mod partial;
 mod prepared;
+mod progress;
 mod session;
 
 pub use callable::{Callable, CallableOptions};
 pub use metadata::{NodeTiming, RunMetadata};
 pub use options::{RunOptions, SessionOptions};
 pub use partial::PartialRun;
+pub use progress::PartialProgress;
 pub use session::Session;

@@ -39,7 +39,8 @@ pub struct RunMetadata {
 }
 
 impl RunMetadata {
-    pub(crate) fn new(
+    /// What a step reports, by the names of its plan.
+    pub fn new(
         device: &str,
         plan: &Plan,
         report: StepReport,

@@ -3,30 +3,22 @@
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use tensorfleet_exec::{StepReport, start};
-use tensorfleet_graph::{Graph, Output};
 use tensorfleet_kernel::{CallFrame, CancelToken, LocalRendezvous, Received, Rendezvous};
 use tensorfleet_passes::{Boundary, Signature};
 use tensorfleet_status::{Result, cancelled, deadline_exceeded, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::Tensor;
 
+use crate::progress::PartialProgress;
 use crate::session::Session;
 
 /// A step in progress. Dropping it cancels what is left of it.
 pub struct PartialRun {
-    graph: Arc<Graph>,
     rendezvous: Arc<LocalRendezvous>,
     cancel: CancelToken,
     key_prefix: String,
-    feed_types: FxHashMap<String, DType>,
-    progress: Mutex<Progress>,
+    progress: PartialProgress,
     ended: Mutex<mpsc::Receiver<Result<StepReport>>>,
-}
-
-struct Progress {
-    feeds: FxHashSet<String>,
-    fetches: FxHashSet<String>,
 }
 
 impl Session {
@@ -62,27 +54,18 @@ impl Session {
         let done = Box::new(move |result| {
             let _ = sender.send(result);
         });
-        let feed_types = prepared
-            .signature
-            .feeds
-            .iter()
-            .cloned()
-            .zip(prepared.feed_types.iter().copied())
-            .collect();
+        let names = &prepared.signature;
+        let progress =
+            PartialProgress::new(graph, &names.feeds, &prepared.feed_types, &names.fetches);
         start(prepared.plan.clone(), env, false, done);
         Ok(PartialRun {
-            graph,
             rendezvous,
             cancel,
             key_prefix: format!(
                 "{0};{1:016x};{0}",
                 self.device.name, self.device.incarnation
             ),
-            feed_types,
-            progress: Mutex::new(Progress {
-                feeds: own(feeds).into_iter().collect(),
-                fetches: own(fetches).into_iter().collect(),
-            }),
+            progress,
             ended: Mutex::new(receiver),
         })
     }
@@ -95,7 +78,7 @@ impl Session {
         fetches: &[&str],
         timeout: Option<Duration>,
     ) -> Result<Vec<Tensor>> {
-        run.check(feeds, fetches)?;
+        run.progress.advance(feeds, fetches)?;
         for (name, tensor) in feeds {
             let value = Received {
                 tensor: tensor.clone(),
@@ -115,79 +98,6 @@ impl Session {
 impl PartialRun {
     fn key(&self, name: &str) -> String {
         format!("{};{name};0:0", self.key_prefix)
-    }
-
-    fn check(&self, feeds: &[(&str, Tensor)], fetches: &[&str]) -> Result<()> {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, tensor) in feeds {
-            match self.feed_types.get(*name) {
-                None => {
-                    return Err(invalid_argument!(
-                        "The feed {name} was not specified in partial_run_setup."
-                    ));
-                }
-                Some(dtype) if *dtype != tensor.dtype() => {
-                    return Err(invalid_argument!(
-                        "tensor {name} was fed with {}, but it is {dtype}",
-                        tensor.dtype()
-                    ));
-                }
-                Some(_) if !progress.feeds.contains(*name) => {
-                    return Err(invalid_argument!("The feed {name} has already been fed."));
-                }
-                Some(_) => {}
-            }
-        }
-        for name in fetches {
-            if !progress.fetches.contains(*name) {
-                return Err(invalid_argument!(
-                    "The fetch {name} was not specified in partial_run_setup or has already been fetched."
-                ));
-            }
-        }
-        let mut missing = progress.feeds.clone();
-        for (name, _) in feeds {
-            missing.remove(*name);
-        }
-        for name in fetches {
-            if let Some(feed) = self.needed_feed(name, &missing) {
-                return Err(invalid_argument!(
-                    "The fetch {name} can't be computed from the feeds that have been fed so far: {feed} is missing."
-                ));
-            }
-        }
-        progress.feeds = missing;
-        for name in fetches {
-            progress.fetches.remove(*name);
-        }
-        Ok(())
-    }
-
-    /// One of the missing feeds that a fetch depends on.
-    fn needed_feed(&self, fetch: &str, missing: &FxHashSet<String>) -> Option<String> {
-        let feeds: FxHashMap<Output, &String> = missing
-            .iter()
-            .filter_map(|name| Some((self.graph.find_output(name)?, name)))
-            .collect();
-        let given: FxHashSet<Output> = self
-            .feed_types
-            .keys()
-            .filter_map(|name| self.graph.find_output(name))
-            .collect();
-        let mut seen = FxHashSet::default();
-        let mut stack = vec![self.graph.find_output(fetch)?];
-        while let Some(output) = stack.pop() {
-            if let Some(name) = feeds.get(&output) {
-                return Some((*name).clone());
-            }
-            if given.contains(&output) || !seen.insert(output) {
-                continue;
-            }
-            let node = self.graph.node(output.node);
-            stack.extend(node.inputs.iter().copied());
-            stack.extend(node.control_inputs.iter().map(|id| Output::from(*id)));
-        }
-        None
     }
 
     fn receive(&self, name: &str, timeout: Option<Duration>) -> Result<Tensor> {
@@ -214,11 +124,8 @@ impl PartialRun {
 
     /// After the last feed and fetch, waits for the step and passes on its error.
     fn finish_if_used_up(&self, timeout: Option<Duration>) -> Result<()> {
-        {
-            let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-            if !progress.feeds.is_empty() || !progress.fetches.is_empty() {
-                return Ok(());
-            }
+        if !self.progress.is_used_up() {
+            return Ok(());
         }
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let result = match timeout {

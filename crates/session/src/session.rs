@@ -157,7 +157,7 @@ impl Session {
         let prepared = Arc::new(self.compiler().prepare(
             &graph,
             signature.clone(),
-            Boundary::Call,
+            Boundary::Call { device: "" },
         )?);
         self.state().prepared.insert(signature, prepared.clone());
         Ok(prepared)

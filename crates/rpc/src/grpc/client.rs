@@ -164,7 +164,10 @@ impl Channel {
         if !head.status.is_success() {
             return Err(Status::new(
                 Code::Unknown,
-                format!("{} answered with HTTP status {}", self.0.address, head.status),
+                format!(
+                    "{} answered with HTTP status {}",
+                    self.0.address, head.status
+                ),
             ));
         }
         if head.headers.contains_key("grpc-status") {

@@ -22,7 +22,9 @@ pub(crate) fn encode<M: Message>(message: &M, limit: usize) -> Result<Segments> 
     }
     let mut out = Segments::with_capacity(PREFIX + len.min(16 << 10));
     out.put_u8(0);
-    out.put_u32(u32::try_from(len).map_err(|_| internal!("a message of {len} bytes does not fit"))?);
+    out.put_u32(
+        u32::try_from(len).map_err(|_| internal!("a message of {len} bytes does not fit"))?,
+    );
     message
         .encode(&mut out)
         .map_err(|error| internal!("message could not be encoded: {error}"))?;
@@ -47,9 +49,7 @@ pub(crate) async fn read(stream: &mut RecvStream, limit: usize) -> Result<Frames
             expected = Some(prefix(&mut frames, limit)?);
         }
         if expected.is_some_and(|len| frames.remaining() > len) {
-            return Err(internal!(
-                "more than one message came for a unary call"
-            ));
+            return Err(internal!("more than one message came for a unary call"));
         }
     }
     match expected {

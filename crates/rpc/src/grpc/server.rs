@@ -37,7 +37,10 @@ pub struct Call {
 /// Answers unary calls. A call whose client went away or whose deadline passed is dropped where it waits.
 pub trait Service: Send + Sync + 'static {
     /// Answers one call with an encoded message.
-    fn call(self: &Arc<Self>, call: Call) -> impl Future<Output = Result<Segments>> + Send + 'static;
+    fn call(
+        self: &Arc<Self>,
+        call: Call,
+    ) -> impl Future<Output = Result<Segments>> + Send + 'static;
 }
 
 /// Accepts connections until `stop` says so, then lets running calls end. Dropping the future cuts all off.
@@ -132,7 +135,11 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    async fn answer(self: Arc<Self>, request: Request<h2::RecvStream>, mut respond: SendResponse<Bytes>) {
+    async fn answer(
+        self: Arc<Self>,
+        request: Request<h2::RecvStream>,
+        mut respond: SendResponse<Bytes>,
+    ) {
         let (head, mut body) = request.into_parts();
         if head.method != Method::POST {
             return refuse(&mut respond, StatusCode::METHOD_NOT_ALLOWED);
@@ -195,10 +202,9 @@ fn refuse(respond: &mut SendResponse<Bytes>, code: StatusCode) {
 
 fn head() -> Response<()> {
     let mut response = Response::new(());
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static(CONTENT_TYPE),
-    );
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
     response
 }
 

@@ -40,8 +40,7 @@ pub(crate) fn write(headers: &mut HeaderMap, status: Option<&Status>) {
             .insert(DERIVED_STATUS_URL.to_owned(), Default::default());
     }
     if !payloads.payloads.is_empty()
-        && let Ok(value) =
-            HeaderValue::from_str(&STANDARD_NO_PAD.encode(payloads.encode_to_vec()))
+        && let Ok(value) = HeaderValue::from_str(&STANDARD_NO_PAD.encode(payloads.encode_to_vec()))
     {
         headers.insert("grpc-status-details-bin", value);
     }
@@ -60,7 +59,10 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<()> {
             ));
         }
     };
-    let mut status = Status::new(code, percent_decode(text("grpc-message").unwrap_or_default()));
+    let mut status = Status::new(
+        code,
+        percent_decode(text("grpc-message").unwrap_or_default()),
+    );
     let details = text("grpc-status-details-bin")
         .and_then(|value| LENIENT.decode(value).ok())
         .and_then(|bytes| GrpcPayloadContainer::decode(bytes.as_slice()).ok());
