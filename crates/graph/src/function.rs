@@ -53,9 +53,9 @@ impl Function {
 /// The functions of a graph by name.
 #[derive(Clone, Default)]
 pub struct Library {
-    functions: FxHashMap<Arc<str>, Arc<Function>>,
-    gradients: Vec<pb::GradientDef>,
-    registered_gradients: Vec<pb::RegisteredGradient>,
+    pub(crate) functions: FxHashMap<Arc<str>, Arc<Function>>,
+    pub(crate) gradients: Vec<pb::GradientDef>,
+    pub(crate) registered_gradients: Vec<pb::RegisteredGradient>,
 }
 
 impl Library {

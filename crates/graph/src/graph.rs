@@ -138,8 +138,8 @@ impl Default for Versions {
 /// A graph whose edges and attributes are consistent.
 #[derive(Clone)]
 pub struct Graph {
-    nodes: Vec<Node>,
-    names: FxHashMap<Arc<str>, NodeId>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) names: FxHashMap<Arc<str>, NodeId>,
     registry: Arc<Registry>,
     library: Arc<Library>,
     versions: Versions,

@@ -4,6 +4,7 @@
 //! attribute has a legal value. Whatever comes from outside passes through [`import`](Graph::import),
 //! which answers malformed input with TensorFlow's status codes. Nothing here runs anything.
 
+mod assemble;
 mod attr_proto;
 mod builder;
 mod check;
@@ -15,6 +16,7 @@ pub mod gradient;
 mod graph;
 mod import;
 pub mod infer;
+mod reach;
 mod registry;
 mod signature;
 pub mod text;

@@ -1,4 +1,4 @@
-//! Graph in, graph out: feeds and fetches, prune, inline, lower, fold, dedupe.
+//! Graph in, graph out: feeds and fetches, prune, inline, lower, fold, dedupe, partition.
 //!
 //! A pass never changes results beyond floating-point reassociation that TensorFlow itself does, never
 //! drops a state change, and leaves a consistent graph. *Roots* are the nodes that must run: they keep
@@ -10,6 +10,7 @@ mod feeds;
 mod fold;
 mod inline;
 mod lower;
+mod partition;
 mod prune;
 mod roots;
 
@@ -25,6 +26,7 @@ pub use feeds::{Boundary, Rewritten, Signature, rewrite};
 pub use fold::fold;
 pub use inline::inline;
 pub use lower::lower;
+pub use partition::{Part, PartDevice, PartitionOptions, partition};
 pub use prune::prune;
 pub use roots::Roots;
 

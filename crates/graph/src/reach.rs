@@ -1,0 +1,119 @@
+//! The part of a function library that some nodes can reach.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use tensorfleet_kernel::{AttrList, AttrValue, Attrs};
+use tensorfleet_proto as pb;
+
+use crate::function::Library;
+use crate::graph::Node;
+
+impl Library {
+    /// The functions that these nodes call, name in attributes, or reach through others.
+    pub fn reachable<'a>(&self, nodes: impl IntoIterator<Item = &'a Node>) -> Library {
+        if self.is_empty() {
+            return Library::default();
+        }
+        let mut search = Search {
+            library: self,
+            found: FxHashSet::default(),
+            pending: Vec::new(),
+        };
+        for node in nodes {
+            if node.op.function.is_some() {
+                search.name(&node.op.name);
+            }
+            search.attrs(&node.attrs);
+        }
+        search.run();
+        let found = search.found;
+        if found.is_empty() {
+            return Library::default();
+        }
+        Library {
+            functions: self
+                .functions
+                .iter()
+                .filter(|(name, _)| found.contains(*name))
+                .map(|(name, function)| (name.clone(), function.clone()))
+                .collect(),
+            gradients: self
+                .gradients
+                .iter()
+                .filter(|gradient| found.contains(gradient.function_name.as_str()))
+                .cloned()
+                .collect(),
+            registered_gradients: self
+                .registered_gradients
+                .iter()
+                .filter(|gradient| found.contains(gradient.gradient_func.as_str()))
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
+struct Search<'a> {
+    library: &'a Library,
+    found: FxHashSet<Arc<str>>,
+    pending: Vec<Arc<str>>,
+}
+
+impl Search<'_> {
+    fn name(&mut self, name: &str) {
+        if let Some((name, _)) = self.library.functions.get_key_value(name)
+            && self.found.insert(name.clone())
+        {
+            self.pending.push(name.clone());
+        }
+    }
+
+    fn attrs(&mut self, attrs: &Attrs) {
+        for (_, value) in attrs.iter() {
+            let functions = match value {
+                AttrValue::Func(function) => std::slice::from_ref(function),
+                AttrValue::List(AttrList::Func(functions)) => functions,
+                _ => continue,
+            };
+            for function in functions {
+                self.name(&function.name);
+                self.attrs(&function.attrs);
+            }
+        }
+    }
+
+    fn proto_attr(&mut self, attr: &pb::AttrValue) {
+        use pb::attr_value::Value;
+        let functions = match &attr.value {
+            Some(Value::Func(function)) => std::slice::from_ref(function),
+            Some(Value::List(list)) => &list.func[..],
+            _ => return,
+        };
+        for function in functions {
+            self.name(&function.name);
+            for attr in function.attr.values() {
+                self.proto_attr(attr);
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(name) = self.pending.pop() {
+            let Some(function) = self.library.functions.get(&name) else {
+                continue;
+            };
+            for node in &function.def().node_def {
+                self.name(&node.op);
+                for attr in node.attr.values() {
+                    self.proto_attr(attr);
+                }
+            }
+            for gradient in &self.library.gradients {
+                if gradient.function_name == *name {
+                    self.name(&gradient.gradient_func);
+                }
+            }
+        }
+    }
+}

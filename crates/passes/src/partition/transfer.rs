@@ -1,0 +1,164 @@
+//! The nodes that a transfer is made of, and which of its ends are in host memory.
+
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+use tensorfleet_graph::{Graph, Node, NodeId, OpEntry, Output};
+use tensorfleet_kernel::{AttrValue, Attrs};
+use tensorfleet_status::Result;
+use tensorfleet_tensor::{Bytes, DType};
+
+use super::PartDevice;
+use super::control_flow::signal;
+
+/// What both ends of a transfer agree on.
+pub(super) struct Channel {
+    pub(super) dtype: DType,
+    /// `edge_<number>_<source>`.
+    pub(super) tensor_name: Bytes,
+    /// Indices of devices.
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// Makes transfer nodes.
+pub(super) struct Maker<'a> {
+    devices: &'a [PartDevice],
+    device_names: Vec<Bytes>,
+    send: Arc<OpEntry>,
+    host_send: Arc<OpEntry>,
+    recv: Arc<OpEntry>,
+    host_recv: Arc<OpEntry>,
+    constant: Arc<OpEntry>,
+    identity: Arc<OpEntry>,
+    attr_names: AttrNames,
+}
+
+/// Shared, so that a transfer does not allocate them again.
+struct AttrNames {
+    t: Arc<str>,
+    tensor_type: Arc<str>,
+    tensor_name: Arc<str>,
+    send_device: Arc<str>,
+    recv_device: Arc<str>,
+    incarnation: Arc<str>,
+    client_terminated: Arc<str>,
+}
+
+impl<'a> Maker<'a> {
+    pub(super) fn new(graph: &Graph, devices: &'a [PartDevice]) -> Result<Maker<'a>> {
+        let op = |name: &str| graph.registry().find(name).cloned();
+        Ok(Maker {
+            devices,
+            device_names: devices
+                .iter()
+                .map(|device| Bytes::copy_from_slice(device.name.as_bytes()))
+                .collect(),
+            send: op("_Send")?,
+            host_send: op("_HostSend")?,
+            recv: op("_Recv")?,
+            host_recv: op("_HostRecv")?,
+            constant: op("Const")?,
+            identity: op("Identity")?,
+            attr_names: AttrNames {
+                t: "T".into(),
+                tensor_type: "tensor_type".into(),
+                tensor_name: "tensor_name".into(),
+                send_device: "send_device".into(),
+                recv_device: "recv_device".into(),
+                incarnation: "send_device_incarnation".into(),
+                client_terminated: "client_terminated".into(),
+            },
+        })
+    }
+
+    /// `_Send` of an output of the sender's part.
+    pub(super) fn send(&self, name: Arc<str>, channel: &Channel, from: Output) -> Node {
+        let op = match is_host_type(channel.dtype) {
+            true => &self.host_send,
+            false => &self.send,
+        };
+        let mut node = self.node(name, op, channel.from);
+        node.attrs = self.attrs(channel, &self.attr_names.t);
+        node.inputs = smallvec![from];
+        node.input_types = smallvec![channel.dtype.into()];
+        node
+    }
+
+    /// `_Recv` in the receiver's part.
+    pub(super) fn recv(&self, name: Arc<str>, channel: &Channel, on_host: bool) -> Node {
+        let op = match on_host {
+            true => &self.host_recv,
+            false => &self.recv,
+        };
+        let mut node = self.node(name, op, channel.to);
+        node.attrs = self.attrs(channel, &self.attr_names.tensor_type);
+        node.output_types = smallvec![channel.dtype.into()];
+        node
+    }
+
+    /// An empty constant that waits for a node of the sender's part.
+    pub(super) fn signal(&self, name: Arc<str>, device: u32, after: NodeId) -> Result<Node> {
+        let mut node = self.node(name, &self.constant, device);
+        node.attrs = signal()?;
+        node.control_inputs = smallvec![after];
+        node.output_types = smallvec![DType::F32.into()];
+        Ok(node)
+    }
+
+    /// What the consumers of a control edge wait for.
+    pub(super) fn arrival(&self, name: Arc<str>, device: u32, recv: NodeId) -> Node {
+        let mut node = self.node(name, &self.identity, device);
+        node.attrs.set(self.attr_names.t.clone(), DType::F32.into());
+        node.inputs = smallvec![recv.output(0)];
+        node.input_types = smallvec![DType::F32.into()];
+        node.output_types = smallvec![DType::F32.into()];
+        node
+    }
+
+    fn node(&self, name: Arc<str>, op: &Arc<OpEntry>, device: u32) -> Node {
+        Node {
+            name,
+            op: op.clone(),
+            device: self.devices[device as usize].name.clone(),
+            attrs: Attrs::new(),
+            inputs: SmallVec::new(),
+            control_inputs: SmallVec::new(),
+            input_types: SmallVec::new(),
+            output_types: SmallVec::new(),
+        }
+    }
+
+    fn attrs(&self, channel: &Channel, type_attr: &Arc<str>) -> Attrs {
+        let names = &self.attr_names;
+        let device = |index: u32| AttrValue::S(self.device_names[index as usize].clone());
+        let incarnation = self.devices[channel.from as usize].incarnation;
+        let mut attrs = Attrs::new();
+        attrs.set(names.client_terminated.clone(), AttrValue::B(false));
+        attrs.set(names.recv_device.clone(), device(channel.to));
+        attrs.set(names.send_device.clone(), device(channel.from));
+        // The wire has no unsigned attributes: the bits are what counts.
+        attrs.set(names.incarnation.clone(), AttrValue::I(incarnation as i64));
+        attrs.set(
+            names.tensor_name.clone(),
+            AttrValue::S(channel.tensor_name.clone()),
+        );
+        attrs.set(type_attr.clone(), channel.dtype.into());
+        attrs
+    }
+
+    /// Whether a consumer wants the input in host memory. Only where memories differ is it worth to
+    /// look at the consumer: elsewhere all consumers share one receive.
+    pub(super) fn wants_on_host(&self, dtype: DType, device: u32, consumer: &Node) -> bool {
+        let is_cpu = self.devices[device as usize].name.contains("device:CPU:");
+        is_host_type(dtype)
+            || (!is_cpu
+                && dtype == DType::Bool
+                && matches!(consumer.op_name(), "Switch" | "RefSwitch" | "LoopCond"))
+    }
+}
+
+/// Types that TensorFlow keeps in host memory on every device.
+fn is_host_type(dtype: DType) -> bool {
+    matches!(dtype, DType::I32 | DType::String | DType::Resource)
+}
