@@ -79,8 +79,20 @@ def attr_float_tensor(value):
     return text(8, float_tensor(value))
 
 
-def node(name, op, inputs=(), **attrs):
-    parts = [text(1, name), text(2, op)] + [text(3, i) for i in inputs]
+def attr_text(value):
+    return text(2, value)
+
+
+def attr_int(value):
+    return number(3, value)
+
+
+def attr_bool(value):
+    return number(5, int(value))
+
+
+def node(name, op, inputs=(), on="", **attrs):
+    parts = [text(1, name), text(2, op)] + [text(3, i) for i in inputs] + [text(4, on)]
     return message(*parts, *(text(5, text(1, k) + text(2, v)) for k, v in sorted(attrs.items())))
 
 

@@ -40,7 +40,7 @@ class Case(object):
 BOTH = (
     "errors control_flow optimizers mlp cnn rnn_while checkpoints callables containers_reset threads lifecycle"
 ).split()
-ONE = "hello_string string_sparse queues summaries partial_run config tracing disconnect hostile".split()
+ONE = "hello_string string_sparse queues summaries partial_run wire config tracing disconnect hostile".split()
 CASES = {}
 for name in BOTH:
     CASES[name] = Case(name)
