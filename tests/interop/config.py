@@ -79,6 +79,61 @@ def accepted(a):
 
 
 @part
+def placement_log(a):
+    """With log_device_placement the server says where each node is; run.py keeps what it says."""
+    x = tf.negative(v1.placeholder_with_default(2.0, []), name="logged_node")
+    with v1.Session(a.target, config=C(log_device_placement=True)) as s:
+        check_eq(float(s.run(x)), -2.0)
+        line = "logged_node: (Neg): %s/device:CPU:0" % task_name(s)
+    log = os.path.join(a.workdir, "server.log")
+    if os.path.exists(log):
+        until(lambda: line in open(log, errors="replace").read(), line)
+
+
+@part
+def compressed_calls(a):
+    """The client compresses its requests when told to; the server must take them, and may answer compressed."""
+    p = v1.placeholder(tf.float32, [None])
+    y = p * 2.0
+    value = np.arange(100000, dtype=np.float32)
+    for algorithm in ("gzip", "deflate"):
+        config = C(rpc_options=dict(compression_algorithm=algorithm, compression_level=2))
+        with v1.Session(a.target, config=config) as s:
+            check_eq(s.run(y, {p: value}), value * 2.0, algorithm)
+
+
+@part
+def rpc_options(a):
+    c = v1.placeholder_with_default(2, []) * 3
+    for options in (
+        dict(use_rpc_for_inprocess_master=True),
+        dict(cache_rpc_response=True),
+        dict(disable_session_connection_sharing=True),
+        dict(num_channels_per_target=3),
+    ):
+        with v1.Session(a.target, config=C(rpc_options=options)) as s:
+            check_eq(int(s.run(c)), 6, str(options))
+
+
+@part
+def cluster_of_the_client(a):
+    """A client may bring its own names for the tasks (ClusterSpec propagation)."""
+    address = a.target.split("//")[1]
+    c = v1.placeholder_with_default(2, []) * 3
+    cluster = tf.train.ClusterSpec({"renamed": {2: address}}).as_cluster_def()
+    with v1.Session(a.target, config=C(cluster_def=cluster)) as s:
+        check_eq([d.name for d in s.list_devices()], ["/job:renamed/replica:0/task:2/device:CPU:0"], "devices")
+        check_eq(int(s.run(c)), 6, "value")
+        with v1.device("/job:renamed/task:2"):
+            d = c + 1
+        check_eq(int(s.run(d)), 7, "placed by the new name")
+    elsewhere = tf.train.ClusterSpec({"renamed": ["localhost:1"]}).as_cluster_def()
+    with v1.Session(a.target, config=C(cluster_def=elsewhere)) as s:
+        with raises(INVALID, "The master (current machine) is not included in the provided cluster_def."):
+            s.run(c)
+
+
+@part
 def refused(a):
     c = tf.constant(2) * 3
     for config in (C(use_per_session_threads=True), C(session_inter_op_thread_pool=[dict(num_threads=1)])):

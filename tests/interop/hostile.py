@@ -382,13 +382,15 @@ def main():
     parser.add_argument("--target", required=True)
     parser.add_argument("--pid", type=int, default=0, help="process of the server, to measure it")
     parser.add_argument("--part", default="", help="only the attacks whose name contains this")
+    parser.add_argument("--settle", type=float, default=0.0, help="seconds to wait before the last measurement, for sessions to be collected")
+    parser.add_argument("--max_growth", type=float, default=0.0, help="fail if the memory grew by more MB")
     parser.add_argument("--workdir", help="not used")
     parser.add_argument("--reference", action="store_true", help="not used")
     args = parser.parse_args()
     for _ in range(5):
         session(args.target)
     show("before", args.pid)
-    files = usage(args.pid)[1] if args.pid else 0
+    memory, files, _ = usage(args.pid) if args.pid else (0, 0, 0)
     failed = []
     for function in (f for f in ATTACKS if args.part in f.__name__):
         start = time.time()
@@ -401,9 +403,13 @@ def main():
             print("  differs: %s\n%s" % (function.__name__, traceback.format_exc()), flush=True)
         show("  after " + function.__name__, args.pid)
     if args.pid:
+        time.sleep(args.settle)
         left = settle(args.pid, files + 10)
         if left > files + 10:
             failed.append("%d files open, %d before" % (left, files))
+        grown = usage(args.pid)[0] - memory
+        if args.max_growth and grown > args.max_growth:
+            failed.append("%.0f MB more memory" % grown)
     show("after", args.pid)
     print("FAIL: %s" % ", ".join(failed) if failed else "PASS", flush=True)
     sys.exit(1 if failed else 0)

@@ -38,7 +38,7 @@ class Case(object):
 
 # Cases of both variable kinds, then those where the kind does not matter.
 BOTH = (
-    "errors control_flow optimizers mlp cnn rnn_while checkpoints callables containers_reset threads lifecycle"
+    "errors control_flow optimizers embedding mlp cnn rnn_while checkpoints callables containers_reset threads lifecycle"
 ).split()
 ONE = "hello_string string_sparse queues summaries partial_run wire config tracing disconnect hostile".split()
 CASES = {}
@@ -48,7 +48,7 @@ for name in BOTH:
 for name in ONE:
     CASES[name] = Case(name)
 CASES["server_config"] = Case(
-    "server_config", config='device_count { key: "CPU" value: 2 } allow_soft_placement: true operation_timeout_in_ms: 2000'
+    "server_config", config='device_count { key: "CPU" value: 2 } allow_soft_placement: true operation_timeout_in_ms: 500'
 )
 
 

@@ -1,4 +1,4 @@
-"""A server started with a ConfigProto: two CPUs, soft placement and a time limit, which sessions inherit or override."""
+"""A server started with a ConfigProto: two CPUs, soft placement and a time limit."""
 from common import *
 
 
@@ -49,6 +49,19 @@ def soft_placement_is_inherited(a):
         check_eq(float(s.run(x)), 2.0, "no config of its own")
     with v1.Session(a.target, config=v1.ConfigProto(log_device_placement=True)) as s:
         check_eq(float(s.run(x)), 2.0, "a config that says nothing about it")
+
+
+@part
+def time_limit_binds_no_client(a):
+    """The limit on operations is the client's business: a step may take longer than the server's own."""
+    q = v1.FIFOQueue(1, tf.float32, shapes=[[]], name="empty")
+    get, put = q.dequeue(), q.enqueue(1.0)
+    with v1.Session(a.target) as s:
+        waiting = Thread(lambda: float(s.run(get)))
+        time.sleep(1.2)
+        check(waiting.is_alive(), "the step ended:", waiting.result)
+        s.run(put)
+        check_eq(waiting.value(), 1.0)
 
 
 main(__doc__)
