@@ -117,3 +117,60 @@ impl Search<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Graph, Registry};
+
+    /// A function whose body calls others.
+    fn function(name: &str, calls: &[&str]) -> pb::FunctionDef {
+        let node = |(index, op): (usize, &&str)| pb::NodeDef {
+            name: format!("call_{index}"),
+            op: (*op).to_owned(),
+            ..pb::NodeDef::default()
+        };
+        pb::FunctionDef {
+            signature: Some(pb::OpDef {
+                name: name.to_owned(),
+                ..pb::OpDef::default()
+            }),
+            node_def: calls.iter().enumerate().map(node).collect(),
+            ..pb::FunctionDef::default()
+        }
+    }
+
+    #[test]
+    fn finds_what_is_called_through_others_and_their_gradients() {
+        let proto = pb::FunctionDefLibrary {
+            function: vec![
+                function("a", &["b"]),
+                function("b", &["b"]),
+                function("b_grad", &["c"]),
+                function("c", &[]),
+                function("unused", &["a"]),
+            ],
+            gradient: vec![pb::GradientDef {
+                function_name: "b".to_owned(),
+                gradient_func: "b_grad".to_owned(),
+            }],
+            ..pb::FunctionDefLibrary::default()
+        };
+        let def = pb::GraphDef {
+            node: vec![pb::NodeDef {
+                name: "call".to_owned(),
+                op: "a".to_owned(),
+                ..pb::NodeDef::default()
+            }],
+            library: Some(proto),
+            ..pb::GraphDef::default()
+        };
+        let registry = Arc::new(Registry::new([]).unwrap());
+        let graph = Graph::import(registry, &def).unwrap();
+        let nodes: Vec<&Node> = graph.nodes().map(|(_, node)| node).collect();
+        let reached = graph.library().reachable(nodes);
+        let names: Vec<&str> = reached.iter().map(|function| function.name()).collect();
+        assert_eq!(names, ["a", "b", "b_grad", "c"]);
+        assert!(graph.library().reachable([]).is_empty());
+    }
+}

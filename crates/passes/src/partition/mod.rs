@@ -47,6 +47,9 @@ pub struct PartitionOptions<'a> {
     pub counter: &'a AtomicU64,
     /// Whether the graph is a part that a master made: then loops are prepared already.
     pub control_flow_added: bool,
+    /// Whether floats travel as bfloat16, half as long and half as exact: the client's
+    /// `graph_options.enable_bfloat16_sendrecv`.
+    pub floats_as_bfloat16: bool,
 }
 
 /// One part of a graph.
@@ -86,7 +89,7 @@ pub fn partition(mut graph: Graph, options: &PartitionOptions<'_>) -> Result<Vec
     if !several_parts {
         return Ok(vec![Part { part, graph }]);
     }
-    split::split(graph, &devices, options.devices, &names)
+    split::split(graph, &devices, options, &names)
 }
 
 fn write_devices(graph: &mut Graph, devices: &[u32], table: &[PartDevice]) {

@@ -9,7 +9,7 @@ use tensorfleet_tensor::DType;
 use super::control_flow::is_control_loop_merge;
 use super::names::Names;
 use super::transfer::{Channel, Maker};
-use super::{Part, PartDevice};
+use super::{Part, PartDevice, PartitionOptions};
 
 /// The port of a control edge.
 const CONTROL: u32 = u32::MAX;
@@ -18,15 +18,17 @@ const CONTROL: u32 = u32::MAX;
 pub(super) fn split(
     graph: Graph,
     devices: &[u32],
-    table: &[PartDevice],
+    options: &PartitionOptions<'_>,
     names: &Names<'_>,
 ) -> Result<Vec<Part>> {
+    let table = options.devices;
     let template = Graph::new(graph.registry().clone());
     let (library, versions) = (graph.library().clone(), graph.versions().clone());
     let maker = Maker::new(&graph, table)?;
     let mut splitter = Splitter {
         maker,
         names,
+        floats_as_bfloat16: options.floats_as_bfloat16,
         devices,
         homes: Vec::with_capacity(graph.len()),
         parts: empty_parts(devices, table),
@@ -83,6 +85,7 @@ struct Key {
 struct Splitter<'a> {
     maker: Maker<'a>,
     names: &'a Names<'a>,
+    floats_as_bfloat16: bool,
     /// By id in the whole graph, as is `homes`.
     devices: &'a [u32],
     homes: Vec<Home>,
@@ -238,38 +241,64 @@ impl Splitter<'_> {
         if is_shared && let Some(id) = self.transfers.get(&key) {
             return Ok(*id);
         }
-        let from = self.homes[source.index()];
-        let name = self.node(from).name.clone();
-        let channel = Channel {
-            dtype,
-            tensor_name: format!("edge_{}_{name}", self.names.number()).into(),
-            from: self.devices[source.index()],
-            to: device,
-        };
-        let sent = if port == CONTROL {
-            let signal_name = self.names.fresh(&format!("{name}/ctrl"));
-            let signal = self.maker.signal(signal_name, channel.from, from.id)?;
-            self.push(from.part, signal).output(0)
-        } else {
-            Output {
-                node: from.id,
-                port,
-            }
-        };
-        let send = self.maker.send(self.names.fresh(&name), &channel, sent);
-        self.push(from.part, send);
-        let mut recv = self.maker.recv(self.names.fresh(&name), &channel, on_host);
-        recv.control_inputs.extend(consumer.once_per_iteration);
-        let part = consumer.home.part;
-        let mut arrived = self.push(part, recv);
-        if port == CONTROL {
-            let identity = self.maker.arrival(self.names.fresh(&name), device, arrived);
-            arrived = self.push(part, identity);
-        }
+        let arrived = self.new_transfer(consumer, source, port, dtype, on_host)?;
         if is_shared {
             self.transfers.insert(key, arrived);
         }
         Ok(arrived)
+    }
+
+    fn new_transfer(
+        &mut self,
+        consumer: &Consumer,
+        source: NodeId,
+        port: u32,
+        dtype: DType,
+        on_host: bool,
+    ) -> Result<NodeId> {
+        let names = self.names;
+        let from = self.homes[source.index()];
+        let (part, device) = (consumer.home.part, self.devices[consumer.index]);
+        let name = self.node(from).name.clone();
+        let is_cast = self.floats_as_bfloat16 && dtype == DType::F32 && port != CONTROL;
+        let channel = Channel {
+            dtype: if is_cast { DType::BF16 } else { dtype },
+            tensor_name: format!("edge_{}_{name}", names.number()).into(),
+            from: self.devices[source.index()],
+            to: device,
+        };
+        let mut sent = Output {
+            node: from.id,
+            port,
+        };
+        if port == CONTROL {
+            let signal_name = names.fresh(&format!("{name}/ctrl"));
+            let signal = self.maker.signal(signal_name, channel.from, from.id)?;
+            sent = self.push(from.part, signal).output(0);
+        } else if is_cast {
+            let types = (dtype, channel.dtype);
+            let cast = self
+                .maker
+                .cast(names.fresh(&name), channel.from, sent, types);
+            sent = self.push(from.part, cast).output(0);
+        }
+        let send = self.maker.send(names.fresh(&name), &channel, sent);
+        self.push(from.part, send);
+        let mut recv = self.maker.recv(names.fresh(&name), &channel, on_host);
+        recv.control_inputs.extend(consumer.once_per_iteration);
+        let recv = self.push(part, recv);
+        if port == CONTROL {
+            let identity = self.maker.arrival(names.fresh(&name), device, recv);
+            return Ok(self.push(part, identity));
+        }
+        if is_cast {
+            let types = (channel.dtype, dtype);
+            let cast = self
+                .maker
+                .cast(names.fresh(&name), device, recv.output(0), types);
+            return Ok(self.push(part, cast));
+        }
+        Ok(recv)
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) struct Maker<'a> {
     host_recv: Arc<OpEntry>,
     constant: Arc<OpEntry>,
     identity: Arc<OpEntry>,
+    cast: Arc<OpEntry>,
     attr_names: AttrNames,
 }
 
@@ -60,6 +61,7 @@ impl<'a> Maker<'a> {
             host_recv: op("_HostRecv")?,
             constant: op("Const")?,
             identity: op("Identity")?,
+            cast: op("Cast")?,
             attr_names: AttrNames {
                 t: "T".into(),
                 tensor_type: "tensor_type".into(),
@@ -113,6 +115,24 @@ impl<'a> Maker<'a> {
         node.inputs = smallvec![recv.output(0)];
         node.input_types = smallvec![DType::F32.into()];
         node.output_types = smallvec![DType::F32.into()];
+        node
+    }
+
+    /// A cast before a send or after a receive, as TensorFlow's cuts off the lower bits.
+    pub(super) fn cast(
+        &self,
+        name: Arc<str>,
+        device: u32,
+        from: Output,
+        types: (DType, DType),
+    ) -> Node {
+        let mut node = self.node(name, &self.cast, device);
+        node.attrs.set("SrcT", types.0.into());
+        node.attrs.set("DstT", types.1.into());
+        node.attrs.set("Truncate", AttrValue::B(true));
+        node.inputs = smallvec![from];
+        node.input_types = smallvec![types.0.into()];
+        node.output_types = smallvec![types.1.into()];
         node
     }
 

@@ -56,6 +56,7 @@ pub(crate) fn split(graph: Graph, devices: &[PartDevice], placed: &[u32]) -> Res
             suffix: "_S",
             counter: &AtomicU64::new(0),
             control_flow_added: false,
+            floats_as_bfloat16: false,
         },
     )
 }
@@ -87,6 +88,7 @@ pub(crate) fn split_again(parts: Vec<Part>, devices: &[PartDevice]) -> Result<Ve
             suffix: "_G",
             counter: &counter,
             control_flow_added: true,
+            floats_as_bfloat16: false,
         };
         all.extend(partition(part.graph, &options)?);
     }

@@ -4,3 +4,4 @@ mod harness;
 mod programs;
 mod properties;
 mod shapes;
+mod speed;

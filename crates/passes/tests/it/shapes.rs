@@ -7,7 +7,7 @@ use tensorfleet_kernel::AttrValue;
 use tensorfleet_passes::{Part, PartitionOptions, partition};
 use tensorfleet_status::Code;
 
-use crate::harness::{check, devices, parse, split};
+use crate::harness::{check, devices, parse, run, split};
 
 /// Places nodes by name; all others on device 0.
 fn place(graph: &Graph, elsewhere: &[(&str, u32)]) -> Vec<u32> {
@@ -274,6 +274,7 @@ fn names_are_unique_in_the_session() {
             suffix: "_S",
             counter: &counter,
             control_flow_added: false,
+            floats_as_bfloat16: false,
         };
         for part in partition(graph, &options).unwrap() {
             for (_, node) in part.graph.nodes() {
@@ -301,4 +302,57 @@ fn versions_are_kept() {
             assert_eq!(part.graph.node(x).attrs.int("_note").unwrap(), 7);
         }
     }
+}
+
+#[test]
+fn floats_can_travel_as_bfloat16() {
+    let graph = parse(
+        "x = float[2]{1.0000001, 2}
+         n = int32[]{7}
+         y = Neg(x)
+         m = Neg(n)
+         r0 = _Retval(y) {index=0}
+         r1 = _Retval(m) {index=1}",
+        &[],
+    );
+    let table = devices(2, 1);
+    let placed = place(&graph, &[("y", 1), ("m", 1)]);
+    let options = PartitionOptions {
+        devices: &table,
+        device_of: &|id| placed[id.index()],
+        suffix: "_S",
+        counter: &AtomicU64::new(0),
+        control_flow_added: false,
+        floats_as_bfloat16: true,
+    };
+    let parts = partition(graph.clone(), &options).unwrap();
+    assert_eq!((count(&parts[0], "Cast"), count(&parts[1], "Cast")), (2, 2));
+    let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
+    let rounded = parse(
+        "x = float[2]{-1, -2}
+         m = int32[]{-7}
+         r0 = _Retval(x) {index=0}
+         r1 = _Retval(m) {index=1}",
+        &[],
+    );
+    assert_eq!(
+        run(&graphs, 2).unwrap().results,
+        run(&[&rounded], 2).unwrap().results
+    );
+}
+
+#[test]
+fn an_error_in_one_part_ends_the_others() {
+    let graph = parse(
+        "v = VariableV2() {dtype=DT_FLOAT, shape=[]}
+         a = Identity(v)
+         b = Neg(a)
+         r = _Retval(b) {index=0}",
+        &[],
+    );
+    let placed = place(&graph, &[("b", 1), ("r", 1)]);
+    let parts = split(graph, &devices(2, 1), &placed).unwrap();
+    let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
+    let status = run(&graphs, 1).unwrap_err();
+    assert!(status.message().contains("uninitialized"), "{status}");
 }
