@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use tensorfleet_graph::{Cost, Graph, Node, NodeId};
 use tensorfleet_kernel::{AnyKernel, DeviceType, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
@@ -45,12 +46,13 @@ pub(crate) enum Kind {
     ControlTrigger,
 }
 
+/// What a run of a node needs to know. One cache line: a wide graph touches each once per step.
+#[repr(align(64))]
 pub(crate) struct PlanNode {
     pub(crate) info: Arc<NodeInfo>,
-    pub(crate) kernel: Option<Arc<AnyKernel>>,
+    /// `None` for control flow.
+    pub(crate) kernel: Option<AnyKernel>,
     pub(crate) kind: Kind,
-    /// Its index among the nodes of the frame: where its count is.
-    pub(crate) local: u32,
     /// Its first input slot within the frame.
     pub(crate) slot: u32,
     pub(crate) inputs: u32,
@@ -61,12 +63,15 @@ pub(crate) struct PlanNode {
     /// Whether some input arrives by reference and is wanted by value.
     pub(crate) derefs: bool,
     pub(crate) allows_uninitialized: bool,
-    /// For Enter: the frame it opens, and whether its value is the same in all iterations.
-    pub(crate) child_frame: u32,
+    /// For Enter: whether its value is the same in all iterations.
     pub(crate) is_constant: bool,
+    /// For Merge: whether somebody wants to know which input was taken.
+    pub(crate) wants_index: bool,
     cost: Cost,
     nanos: AtomicU32,
 }
+
+const _: () = assert!(size_of::<PlanNode>() <= 64);
 
 /// An edge as its source sees it.
 #[derive(Clone, Copy)]
@@ -80,8 +85,8 @@ pub(crate) struct Edge {
     pub(crate) local: u32,
     /// Whether no later edge carries the same output: the value is moved, not cloned.
     pub(crate) last: bool,
-    /// Whether the target is a Merge.
-    pub(crate) to_merge: bool,
+    /// What the target is: control flow counts its inputs differently.
+    pub(crate) kind: Kind,
 }
 
 /// The `port` of a control edge.
@@ -94,6 +99,10 @@ pub struct Plan {
     pub(crate) frames: Box<[StaticFrame]>,
     /// Nodes without inputs.
     pub(crate) roots: Box<[u32]>,
+    /// By Enter: the frame it opens. Empty if there are no loops.
+    child_frames: FxHashMap<u32, u32>,
+    /// The largest number of outputs of a node.
+    pub(crate) most_outputs: usize,
     /// Whether there are loops: the frame-aware path.
     pub(crate) has_frames: bool,
     steps: AtomicU64,
@@ -108,23 +117,26 @@ impl Plan {
         let mut assignment = frames::assign(graph)?;
         let mut frames: Vec<StaticFrame> = std::mem::take(&mut assignment.frames);
         let mut nodes = Vec::with_capacity(graph.len());
+        let mut locals = Vec::with_capacity(graph.len());
         for (id, node) in graph.nodes() {
             let frame = &mut frames[assignment.of_node[id.index()] as usize];
             let planned = plan_node(graph, node, options, frame).map_err(|status| {
                 status.append(format_args!("\n\t [[{{{{node {}}}}}]]", node.name))
             })?;
+            locals.push(frame.counts.len() as u32);
             frame.add(planned.kind, node.inputs.len(), node.control_inputs.len());
             nodes.push(planned);
         }
+        let mut child_frames = FxHashMap::default();
         for (id, node) in graph.nodes() {
             if nodes[id.index()].kind == Kind::Enter {
                 let child = assignment.child_of_enter(id);
-                nodes[id.index()].child_frame = child;
+                child_frames.insert(id.index() as u32, child);
                 nodes[id.index()].is_constant = node.attrs.bool("is_constant")?;
                 frames[child as usize].add_enter(node.attrs.int("parallel_iterations")?);
             }
         }
-        let edges = plan_edges(graph, &mut nodes);
+        let edges = plan_edges(graph, &mut nodes, &locals);
         let has_inputs = |id: &NodeId| {
             !graph.node(*id).inputs.is_empty() || !graph.node(*id).control_inputs.is_empty()
         };
@@ -135,6 +147,8 @@ impl Plan {
             .collect();
         Ok(Plan {
             has_frames: frames.len() > 1,
+            child_frames,
+            most_outputs: nodes.iter().map(|node| node.outputs).max().unwrap_or(0) as usize,
             nodes: nodes.into_boxed_slice(),
             edges: edges.into_boxed_slice(),
             frames: frames.into_boxed_slice(),
@@ -157,6 +171,11 @@ impl Plan {
     /// What is known of node `index`.
     pub fn node(&self, index: u32) -> Option<&NodeInfo> {
         self.nodes.get(index as usize).map(|node| &*node.info)
+    }
+
+    /// The frame that an Enter opens.
+    pub(crate) fn child_frame(&self, enter: u32) -> u32 {
+        self.child_frames.get(&enter).copied().unwrap_or(0)
     }
 
     /// Counts a new step; whether its kernels should be timed.
@@ -185,11 +204,13 @@ impl Plan {
 }
 
 impl PlanNode {
+    #[inline]
     pub(crate) fn edges<'a>(&self, plan: &'a Plan) -> &'a [Edge] {
         &plan.edges[self.first_edge as usize..self.end_edge as usize]
     }
 
     /// Whether a run is worth another thread.
+    #[inline]
     pub(crate) fn is_expensive(&self) -> bool {
         match self.cost {
             Cost::Cheap => false,
@@ -245,13 +266,16 @@ fn plan_node(
         ));
     };
     let kernel = match kind {
-        Kind::Kernel | Kind::Transfer => Some(options.kernels.kernel(
-            graph.registry(),
-            options.scope,
-            node,
-            &info,
-            options.device,
-        )?),
+        Kind::Kernel | Kind::Transfer => {
+            let kernel = options.kernels.kernel(
+                graph.registry(),
+                options.scope,
+                node,
+                &info,
+                options.device,
+            )?;
+            Some(AnyKernel::clone(&kernel))
+        }
         _ => None,
     };
     let source_is_ref = |input: &tensorfleet_graph::Output| {
@@ -265,7 +289,6 @@ fn plan_node(
     Ok(PlanNode {
         kernel,
         kind,
-        local: frame.counts.len() as u32,
         slot: frame.slots,
         inputs: node.inputs.len() as u32,
         outputs: node.output_types.len() as u32,
@@ -273,8 +296,8 @@ fn plan_node(
         end_edge: 0,
         derefs,
         allows_uninitialized: def.allows_uninitialized_input,
-        child_frame: 0,
         is_constant: false,
+        wants_index: false,
         cost: def.cost,
         nanos: AtomicU32::new(if def.cost == Cost::Expensive {
             EXPENSIVE_NANOS
@@ -285,7 +308,7 @@ fn plan_node(
     })
 }
 
-fn plan_edges(graph: &Graph, nodes: &mut [PlanNode]) -> Vec<Edge> {
+fn plan_edges(graph: &Graph, nodes: &mut [PlanNode], locals: &[u32]) -> Vec<Edge> {
     let mut edges = Vec::new();
     for (id, consumers) in graph.ids().zip(graph.consumers()) {
         let first = edges.len();
@@ -302,9 +325,9 @@ fn plan_edges(graph: &Graph, nodes: &mut [PlanNode]) -> Vec<Edge> {
                 target: target_id.index() as u32,
                 port,
                 slot,
-                local: target.local,
+                local: locals[target_id.index()],
                 last: false,
-                to_merge: target.kind == Kind::Merge,
+                kind: target.kind,
             });
         }
         // Walk backwards: the first edge met of a port is its last.
@@ -318,6 +341,7 @@ fn plan_edges(graph: &Graph, nodes: &mut [PlanNode]) -> Vec<Edge> {
                 edge.last = !std::mem::replace(seen, true);
             }
         }
+        nodes[id.index()].wants_index = edges[first..].iter().any(|edge| edge.port == 1);
         nodes[id.index()].first_edge = first as u32;
         nodes[id.index()].end_edge = edges.len() as u32;
     }

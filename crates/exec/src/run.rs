@@ -32,14 +32,14 @@ pub(crate) fn prepare(node: &PlanNode, inputs: &mut [Value]) -> Result<()> {
     Ok(())
 }
 
-/// Calls a synchronous kernel. A panic fails the step, not the process.
+/// Calls a synchronous kernel on whatever thread. A panic fails the step, not the process.
 #[inline]
 pub(crate) fn call(
     kernel: &dyn Kernel,
     info: &NodeInfo,
     env: &Arc<StepEnv>,
     inputs: &mut [Value],
-    outputs: &mut Outputs,
+    outputs: &mut [Value],
     frame: FrameIter,
     dead: bool,
 ) -> Result<()> {
@@ -48,6 +48,12 @@ pub(crate) fn call(
         kernel.compute(&mut ctx)
     }));
     result.unwrap_or_else(|panic| Err(panicked(info, &*panic)))?;
+    check_outputs(info, outputs)
+}
+
+/// A kernel must have set all of its outputs.
+#[inline]
+pub(crate) fn check_outputs(info: &NodeInfo, outputs: &[Value]) -> Result<()> {
     match outputs
         .iter()
         .position(|output| matches!(output, Value::Empty))
@@ -93,7 +99,7 @@ pub(crate) fn at_node(status: Status, node: &PlanNode) -> Status {
 
 /// Runs a control-flow node, which needs no kernel.
 #[inline]
-pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut Outputs) -> Result<()> {
+pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut [Value]) -> Result<()> {
     match node.kind {
         Kind::Switch => switch(node, inputs, outputs),
         Kind::Merge => {
@@ -105,8 +111,10 @@ pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut Outpu
                 return Err(internal!("a Merge ran without a live input"));
             };
             set(outputs, 0, std::mem::take(value));
-            let index = i32::try_from(index).unwrap_or(i32::MAX);
-            set(outputs, 1, Value::Tensor(Tensor::scalar(index)));
+            if node.wants_index {
+                let index = i32::try_from(index).unwrap_or(i32::MAX);
+                set(outputs, 1, Value::Tensor(Tensor::scalar(index)));
+            }
             Ok(())
         }
         Kind::ControlTrigger => Ok(()),
@@ -119,14 +127,14 @@ pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut Outpu
     }
 }
 
-fn set(outputs: &mut Outputs, index: usize, value: Value) {
+fn set(outputs: &mut [Value], index: usize, value: Value) {
     if let Some(slot) = outputs.get_mut(index) {
         *slot = value;
     }
 }
 
 /// The data goes to the output that the predicate (or, for `_SwitchN`, the index) names; the others are dead.
-fn switch(node: &PlanNode, inputs: &mut [Value], outputs: &mut Outputs) -> Result<()> {
+fn switch(node: &PlanNode, inputs: &mut [Value], outputs: &mut [Value]) -> Result<()> {
     let [data, Value::Tensor(selector)] = inputs else {
         return Err(internal!("a Switch ran without its predicate"));
     };

@@ -1,9 +1,9 @@
 //! [`State`]: what the driver of a step owns: pending counts, values in flight, ready nodes.
 
-use tensorfleet_kernel::{Outputs, Value};
+use tensorfleet_kernel::{FrameIter, Value};
 
 use crate::frames::Frames;
-use crate::plan::{CONTROL, Kind, Plan};
+use crate::plan::{CONTROL, Edge, Kind, Plan, PlanNode};
 
 /// A node that may run: which, in which iteration, and whether its inputs are dead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,11 +31,14 @@ pub(crate) struct Iteration {
     pub(crate) slots: Vec<Value>,
     /// The frame it belongs to: index into [`Frames::live`].
     pub(crate) frame: u32,
-    pub(crate) number: i64,
+    /// The frame's id and the number of the iteration: what rendezvous keys say.
+    pub(crate) at: FrameIter,
     /// Ready or running nodes.
     pub(crate) running: u32,
     /// Child frames that are not done.
     pub(crate) children: u32,
+    /// Exits whose value is dead: handed to the parent if this turns out to be the last iteration.
+    pub(crate) dead_exits: Vec<u32>,
 }
 
 /// The state of one step.
@@ -47,26 +50,31 @@ pub(crate) struct State {
     pub(crate) heavy: Vec<Task>,
     /// Runs that were started elsewhere and have not come back.
     pub(crate) outstanding: u32,
+    /// Where runs on the driver's thread leave their outputs; all empty between runs.
+    pub(crate) outputs: Vec<Value>,
 }
 
 impl State {
     pub(crate) fn new(plan: &Plan) -> State {
         State {
             iterations: vec![plan.frames[0].iteration()],
-            frames: Frames::new(),
+            frames: Frames::new(plan.frames.len()),
             ready: Vec::new(),
             heavy: Vec::new(),
             outstanding: 0,
+            outputs: empty(plan.most_outputs),
         }
     }
 
     /// Makes the state of a finished step as good as new.
-    pub(crate) fn reset(&mut self, plan: &Plan, clean: bool) {
-        self.iterations.truncate(1);
-        self.frames.reset();
+    pub(crate) fn reset(&mut self, plan: &Plan, clean: bool, failed: bool) {
         self.ready.clear();
         self.heavy.clear();
         self.outstanding = 0;
+        if failed || self.frames.any_live() {
+            self.iterations.truncate(1);
+            self.frames = Frames::new(plan.frames.len());
+        }
         if let Some(root) = self.iterations.first_mut() {
             if !clean {
                 root.slots.fill_with(Value::default);
@@ -75,6 +83,14 @@ impl State {
             root.running = 0;
             root.children = 0;
         }
+    }
+
+    /// Where a task runs, and its inputs.
+    #[inline]
+    pub(crate) fn inputs(&mut self, node: &PlanNode, task: Task) -> (FrameIter, &mut [Value]) {
+        let iteration = &mut self.iterations[task.iteration as usize];
+        let slots = &mut iteration.slots[node.slot as usize..(node.slot + node.inputs) as usize];
+        (iteration.at, slots)
     }
 
     /// Marks the nodes without inputs as ready.
@@ -91,7 +107,7 @@ impl State {
 
     /// Hands the outputs of a run to its consumers. The only place where counts change.
     #[inline]
-    pub(crate) fn propagate(&mut self, plan: &Plan, task: Task, outputs: &mut Outputs, dead: bool) {
+    pub(crate) fn propagate(&mut self, plan: &Plan, task: Task, outputs: &mut [Value], dead: bool) {
         if plan.has_frames {
             return crate::frames::propagate(self, plan, task, outputs, dead);
         }
@@ -99,7 +115,7 @@ impl State {
             node: task.node,
             dead,
         };
-        activate(
+        activate::<false>(
             plan,
             source,
             &mut self.iterations[0],
@@ -110,6 +126,11 @@ impl State {
     }
 }
 
+/// So many empty values.
+pub(crate) fn empty(count: usize) -> Vec<Value> {
+    std::iter::repeat_with(Value::default).take(count).collect()
+}
+
 /// Whose outputs are handed on.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceOf {
@@ -118,89 +139,120 @@ pub(crate) struct SourceOf {
 }
 
 /// Hands outputs to the consumers within one iteration; those that became ready are pushed.
-pub(crate) fn activate(
+///
+/// An output that no later edge carries is moved, unless it is to be `KEEP`t.
+#[inline]
+pub(crate) fn activate<const KEEP: bool>(
     plan: &Plan,
     source: SourceOf,
     iteration: &mut Iteration,
     index: u32,
-    outputs: &mut Outputs,
+    outputs: &mut [Value],
     ready: &mut Vec<Task>,
 ) {
-    let from_enter = plan.nodes[source.node as usize].kind == Kind::Enter;
-    for edge in plan.nodes[source.node as usize].edges(plan) {
+    let node = &plan.nodes[source.node as usize];
+    for edge in node.edges(plan) {
         let count = &mut iteration.counts[edge.local as usize];
-        let is_control = edge.port == CONTROL;
-        let value = if is_control {
-            None
-        } else {
-            outputs.get_mut(edge.port as usize)
+        let value = match edge.port {
+            CONTROL => None,
+            port => outputs.get_mut(port as usize),
         };
         let alive = !source.dead
-            && (is_control
-                || value
-                    .as_deref()
-                    .is_some_and(|value| !matches!(value, Value::Empty)));
-        let (is_ready, is_dead, takes_value);
-        if edge.to_merge {
-            (is_ready, is_dead, takes_value) = count.arrive_at_merge(
-                is_control,
-                alive,
-                plan.nodes[edge.target as usize].inputs,
-                from_enter,
-            );
+            && match &value {
+                Some(value) => !matches!(value, Value::Empty),
+                None => edge.port == CONTROL,
+            };
+        let arrival = if edge.kind == Kind::Merge {
+            let inputs = plan.nodes[edge.target as usize].inputs;
+            count.arrive_at_merge(edge, alive, inputs, node.kind == Kind::Enter)
         } else {
-            count.pending -= 1;
-            count.dead += u32::from(!alive);
-            is_ready = count.pending == 0;
-            is_dead = count.dead > 0;
-            takes_value = !is_control && alive;
-        }
-        if let (true, Some(value)) = (takes_value, value) {
-            iteration.slots[edge.slot as usize] = if edge.last {
+            count.arrive(alive)
+        };
+        if let (true, Some(value)) = (arrival.takes_value, value) {
+            iteration.slots[edge.slot as usize] = if edge.last && !KEEP {
                 std::mem::take(value)
             } else {
                 value.clone()
             };
         }
-        if is_ready {
+        if arrival.is_ready {
+            let dead = arrival.is_dead && edge.kind != Kind::ControlTrigger;
+            if dead && iteration.absorbs(edge) {
+                continue;
+            }
             iteration.running += 1;
             ready.push(Task {
                 node: edge.target,
                 iteration: index,
-                dead: is_dead && plan.nodes[edge.target as usize].kind != Kind::ControlTrigger,
+                dead,
             });
         }
     }
 }
 
+impl Iteration {
+    /// What leaves an iteration dead needs no run: a dead Exit is noted, a dead NextIteration ends here.
+    #[inline]
+    fn absorbs(&mut self, edge: &Edge) -> bool {
+        if edge.kind == Kind::Exit {
+            self.dead_exits.push(edge.target);
+        }
+        matches!(edge.kind, Kind::Exit | Kind::NextIteration)
+    }
+}
+
+/// What an input does to the node it arrives at.
+struct Arrival {
+    is_ready: bool,
+    is_dead: bool,
+    takes_value: bool,
+}
+
 impl Count {
-    /// (ready, dead, takes the value) for an input of a Merge.
-    ///
+    #[inline]
+    fn arrive(&mut self, alive: bool) -> Arrival {
+        self.pending -= 1;
+        self.dead += u32::from(!alive);
+        Arrival {
+            is_ready: self.pending == 0,
+            is_dead: self.dead > 0,
+            takes_value: alive,
+        }
+    }
+
     /// A Merge runs when all control inputs came and either a live input came (the first one is taken) or
     /// all are dead. A dead Enter kills it at once: its back edge will never come.
     fn arrive_at_merge(
         &mut self,
-        is_control: bool,
+        edge: &Edge,
         alive: bool,
         inputs: u32,
         from_enter: bool,
-    ) -> (bool, bool, bool) {
-        if is_control {
+    ) -> Arrival {
+        if edge.port == CONTROL {
             self.pending -= 2;
             let dead = self.dead == inputs;
-            return (
-                self.pending == 0 || (self.pending == 1 && dead),
-                dead,
-                false,
-            );
+            return Arrival {
+                is_ready: self.pending == 0 || (self.pending == 1 && dead),
+                is_dead: dead,
+                takes_value: false,
+            };
         }
         if alive {
             let before = self.pending;
             self.pending &= !1;
-            return (before == 1, false, before & 1 == 1);
+            return Arrival {
+                is_ready: before == 1,
+                is_dead: false,
+                takes_value: before & 1 == 1,
+            };
         }
         self.dead += 1;
         let dead = self.dead == inputs || from_enter;
-        (self.pending == 1 && dead, dead, false)
+        Arrival {
+            is_ready: self.pending == 1 && dead,
+            is_dead: dead,
+            takes_value: false,
+        }
     }
 }

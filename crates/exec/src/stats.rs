@@ -1,7 +1,9 @@
 //! What a step reports when it ends: real times per node, for RunMetadata and timelines.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tensorfleet_kernel::Value;
 use tensorfleet_tensor::{DType, Shape};
 
 /// One run of one node.
@@ -26,4 +28,43 @@ pub struct NodeStat {
 pub struct StepReport {
     /// One entry per node run, if the step was asked to record them.
     pub nodes: Vec<NodeStat>,
+}
+
+impl NodeStat {
+    /// A run on the calling thread that ended with these outputs.
+    pub(crate) fn of(
+        node: u32,
+        scheduled: Duration,
+        start: Duration,
+        end: Duration,
+        outputs: &[Value],
+    ) -> NodeStat {
+        let described = outputs
+            .iter()
+            .zip(0u32..)
+            .filter_map(|(value, port)| match value {
+                Value::Tensor(tensor) => Some((
+                    port,
+                    tensor.dtype(),
+                    tensor.shape().clone(),
+                    tensor.byte_size(),
+                )),
+                _ => None,
+            });
+        NodeStat {
+            node,
+            scheduled,
+            start,
+            end,
+            thread: thread_number(),
+            outputs: described.collect(),
+        }
+    }
+}
+
+/// A small number for the calling thread, for timelines.
+fn thread_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static NUMBER: u32 = NEXT.fetch_add(1, Ordering::Relaxed));
+    NUMBER.with(|number| *number)
 }

@@ -11,18 +11,16 @@
 //! drops; only the driver touches the state; when nothing is ready and something is outstanding, the
 //! state rests in the inbox and no thread is held; the first root error wins and cancels the rest.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+mod elsewhere;
+mod here;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use smallvec::SmallVec;
-use tensorfleet_kernel::{
-    AnyKernel, AsyncCtx, CancelGuard, FrameIter, Outcome, Outputs, StepEnv, Value,
-};
-use tensorfleet_status::{Result, Status, cancelled, internal};
+use tensorfleet_kernel::{CancelGuard, Outcome, StepEnv, Value};
+use tensorfleet_status::{Result, Status, cancelled};
 
-use crate::plan::{Kind, Plan, PlanNode};
+use crate::plan::Plan;
 use crate::run;
 use crate::state::{State, Task};
 use crate::stats::{NodeStat, StepReport};
@@ -55,7 +53,9 @@ pub fn start(plan: Arc<Plan>, env: Arc<StepEnv>, record: bool, done: StepDone) {
         }
     });
     let driver = Driver {
+        outputs: std::mem::take(&mut state.outputs),
         state,
+        current: 0,
         failed: None,
         clean: true,
         on_pool: 0,
@@ -96,6 +96,10 @@ enum Message {
 /// Whoever holds it drives the step.
 struct Driver {
     state: Box<State>,
+    /// The state's `outputs`, apart so that both can be borrowed.
+    outputs: Vec<Value>,
+    /// The node that runs on the driver's thread, to be named if it panics.
+    current: u32,
     failed: Option<Status>,
     /// Whether all slots are known to be empty at the end.
     clean: bool,
@@ -139,10 +143,8 @@ fn deliver(step: &Arc<Step>, message: Message) {
 fn drive(step: &Arc<Step>, mut driver: Driver) {
     let mut messages = Vec::new();
     loop {
-        while let Some(task) = driver.state.ready.pop() {
-            run_task(step, &mut driver, task);
-        }
-        let Some(returned) = run_heavy(step, driver) else {
+        here::run_ready(step, &mut driver);
+        let Some(returned) = elsewhere::run_heavy(step, driver) else {
             return;
         };
         driver = returned;
@@ -176,6 +178,7 @@ fn drive(step: &Arc<Step>, mut driver: Driver) {
 fn finish(step: &Arc<Step>, driver: Driver) {
     let Driver {
         mut state,
+        outputs,
         failed,
         clean,
         nodes,
@@ -184,7 +187,8 @@ fn finish(step: &Arc<Step>, driver: Driver) {
         ..
     } = driver;
     drop(_guard);
-    state.reset(&step.plan, clean && failed.is_none());
+    state.outputs = outputs;
+    state.reset(&step.plan, clean && failed.is_none(), failed.is_some());
     step.plan.give_state(state);
     done(match failed {
         Some(status) => Err(status),
@@ -211,11 +215,7 @@ fn receive(step: &Arc<Step>, driver: &mut Driver, message: Message) {
                         .state
                         .propagate(&step.plan, task, &mut outputs, false);
                 }
-                Ok(Outcome::Dead) => {
-                    let mut outputs =
-                        run::empty_outputs(step.plan.nodes[task.node as usize].outputs);
-                    driver.state.propagate(&step.plan, task, &mut outputs, true);
-                }
+                Ok(Outcome::Dead) => driver.state.propagate(&step.plan, task, &mut [], true),
                 Err(status) => fail(
                     step,
                     driver,
@@ -239,292 +239,4 @@ fn fail(step: &Arc<Step>, driver: &mut Driver, status: Status) {
     step.env
         .cancel
         .cancel(cancelled!("the step was cancelled because of: {status}").derived());
-}
-
-/// Runs or starts a ready node; expensive ones are put aside.
-#[inline]
-fn run_task(step: &Arc<Step>, driver: &mut Driver, task: Task) {
-    let node = &step.plan.nodes[task.node as usize];
-    if task.dead && node.kind != Kind::Transfer {
-        return pass_deadness(step, driver, task);
-    }
-    match node.kernel.as_deref() {
-        Some(AnyKernel::Async(_)) => start_later(step, driver, task),
-        Some(AnyKernel::Sync(_)) if node.is_expensive() => driver.state.heavy.push(task),
-        _ => run_here(step, driver, task),
-    }
-}
-
-fn pass_deadness(step: &Arc<Step>, driver: &mut Driver, task: Task) {
-    let node = &step.plan.nodes[task.node as usize];
-    inputs_of(&mut driver.state, node, task).fill_with(Value::default);
-    let mut outputs = run::empty_outputs(node.outputs);
-    // A second live value for a Merge that already ran may be left in its slot.
-    driver.clean = false;
-    driver.state.propagate(&step.plan, task, &mut outputs, true);
-}
-
-fn inputs_of<'a>(state: &'a mut State, node: &PlanNode, task: Task) -> &'a mut [Value] {
-    let slots = &mut state.iterations[task.iteration as usize].slots;
-    &mut slots[node.slot as usize..(node.slot + node.inputs) as usize]
-}
-
-fn frame_of(state: &State, task: Task) -> FrameIter {
-    state
-        .frames
-        .frame_iter(&state.iterations[task.iteration as usize], task.iteration)
-}
-
-/// Runs a node on this thread and hands its outputs on.
-#[inline]
-fn run_here(step: &Arc<Step>, driver: &mut Driver, task: Task) {
-    let node = &step.plan.nodes[task.node as usize];
-    let frame = frame_of(&driver.state, task);
-    let inputs = inputs_of(&mut driver.state, node, task);
-    let mut outputs = run::empty_outputs(node.outputs);
-    let measured = step.timed && (step.record || node.is_measured());
-    let start = if measured { step.now() } else { Duration::ZERO };
-    let result = run::prepare(node, inputs).and_then(|()| match node.kernel.as_deref() {
-        Some(AnyKernel::Sync(kernel)) => run::call(
-            &**kernel,
-            &node.info,
-            &step.env,
-            inputs,
-            &mut outputs,
-            frame,
-            task.dead,
-        ),
-        _ => run::control(node, inputs, &mut outputs),
-    });
-    for value in inputs.iter_mut() {
-        *value = Value::Empty;
-    }
-    if measured {
-        let end = step.now();
-        node.learn((end - start).as_nanos() as u64);
-        if step.record {
-            driver.nodes.push(stat(task, start, start, end, &outputs));
-        }
-    }
-    match result {
-        Ok(()) => {
-            if node.kind == Kind::Switch {
-                driver.clean = false;
-            }
-            driver
-                .state
-                .propagate(&step.plan, task, &mut outputs, false);
-        }
-        Err(status) => fail(step, driver, run::at_node(status, node)),
-    }
-}
-
-/// Sends the expensive nodes to the pool, but for one that runs here.
-///
-/// While that one runs the driver rests in the inbox if anything is outstanding, so that an answer
-/// that comes meanwhile is not kept waiting. `None` if another thread drives now.
-fn run_heavy(step: &Arc<Step>, mut driver: Driver) -> Option<Driver> {
-    let Some(own) = driver.state.heavy.pop() else {
-        return Some(driver);
-    };
-    let others = std::mem::take(&mut driver.state.heavy);
-    if others.is_empty() && driver.state.outstanding == 0 {
-        run_here(step, &mut driver, own);
-        return Some(driver);
-    }
-    for task in others {
-        if let Some(job) = job_of(step, &mut driver, task) {
-            let step = step.clone();
-            step.env.pool.clone().spawn(Box::new(move || {
-                let message = job.run(&step);
-                deliver(&step, message);
-            }));
-        }
-    }
-    let Some(job) = job_of(step, &mut driver, own) else {
-        return Some(driver);
-    };
-    let pending = {
-        let mut inbox = step.inbox();
-        if inbox.messages.is_empty() {
-            inbox.resting = Some(Box::new(driver));
-            None
-        } else {
-            Some(driver)
-        }
-    };
-    if let Some(driver) = pending {
-        // Answers are waiting: let the pool compute and go on driving.
-        let step = step.clone();
-        step.env.pool.clone().spawn(Box::new(move || {
-            let message = job.run(&step);
-            deliver(&step, message);
-        }));
-        return Some(driver);
-    }
-    let message = job.run(step);
-    let mut inbox = step.inbox();
-    if inbox.ended {
-        return None;
-    }
-    inbox.messages.push(message);
-    inbox.resting.take().map(|driver| *driver)
-}
-
-/// A kernel run that owns its inputs and may happen on any thread.
-struct Job {
-    task: Task,
-    inputs: SmallVec<[Value; 4]>,
-    frame: FrameIter,
-    scheduled: Duration,
-}
-
-/// Takes the inputs of a task; `None` if preparing them failed the step.
-fn job_of(step: &Arc<Step>, driver: &mut Driver, task: Task) -> Option<Job> {
-    let node = &step.plan.nodes[task.node as usize];
-    let frame = frame_of(&driver.state, task);
-    let slots = inputs_of(&mut driver.state, node, task);
-    if let Err(status) = run::prepare(node, slots) {
-        fail(step, driver, run::at_node(status, node));
-        return None;
-    }
-    let inputs = slots.iter_mut().map(std::mem::take).collect();
-    driver.state.outstanding += 1;
-    driver.on_pool += 1;
-    let scheduled = if step.record {
-        step.now()
-    } else {
-        Duration::ZERO
-    };
-    Some(Job {
-        task,
-        inputs,
-        frame,
-        scheduled,
-    })
-}
-
-impl Job {
-    fn run(mut self, step: &Arc<Step>) -> Message {
-        let node = &step.plan.nodes[self.task.node as usize];
-        let mut outputs = run::empty_outputs(node.outputs);
-        let start = if step.timed {
-            step.now()
-        } else {
-            Duration::ZERO
-        };
-        let result = match node.kernel.as_deref() {
-            Some(AnyKernel::Sync(kernel)) => run::call(
-                &**kernel,
-                &node.info,
-                &step.env,
-                &mut self.inputs,
-                &mut outputs,
-                self.frame,
-                self.task.dead,
-            ),
-            _ => Err(internal!(
-                "node '{}' has no kernel to run on the pool",
-                node.info.name
-            )),
-        };
-        let mut recorded = None;
-        if step.timed {
-            let end = step.now();
-            node.learn((end - start).as_nanos() as u64);
-            if step.record {
-                recorded = Some(stat(self.task, self.scheduled, start, end, &outputs));
-            }
-        }
-        Message::Done {
-            task: self.task,
-            result: result.map(|()| Outcome::Outputs(outputs)),
-            on_pool: true,
-            stat: recorded,
-        }
-    }
-}
-
-/// Starts an asynchronous kernel.
-fn start_later(step: &Arc<Step>, driver: &mut Driver, task: Task) {
-    let node = &step.plan.nodes[task.node as usize];
-    let Some(AnyKernel::Async(kernel)) = node.kernel.as_deref() else {
-        return;
-    };
-    let frame = frame_of(&driver.state, task);
-    let slots = inputs_of(&mut driver.state, node, task);
-    if let Err(status) = run::prepare(node, slots) {
-        return fail(step, driver, run::at_node(status, node));
-    }
-    let inputs = slots.iter_mut().map(std::mem::take).collect();
-    driver.state.outstanding += 1;
-    let started = if step.record {
-        step.now()
-    } else {
-        Duration::ZERO
-    };
-    let answer_to = step.clone();
-    let done = Box::new(move |result: Result<Outcome>| {
-        let stat = match (&result, answer_to.record) {
-            (Ok(Outcome::Outputs(outputs)), true) => {
-                Some(stat(task, started, started, answer_to.now(), outputs))
-            }
-            _ => None,
-        };
-        deliver(
-            &answer_to,
-            Message::Done {
-                task,
-                result,
-                on_pool: false,
-                stat,
-            },
-        );
-    });
-    let ctx = AsyncCtx::new(node.info.clone(), step.env.clone(), inputs, frame, done);
-    // If it panics, dropping the context answers with an error of its own.
-    let started = catch_unwind(AssertUnwindSafe(|| kernel.start(ctx)));
-    if let Err(panic) = started {
-        fail(
-            step,
-            driver,
-            run::at_node(run::panicked(&node.info, &*panic), node),
-        );
-    }
-}
-
-fn stat(
-    task: Task,
-    scheduled: Duration,
-    start: Duration,
-    end: Duration,
-    outputs: &Outputs,
-) -> NodeStat {
-    let described = outputs
-        .iter()
-        .zip(0u32..)
-        .filter_map(|(value, port)| match value {
-            Value::Tensor(tensor) => Some((
-                port,
-                tensor.dtype(),
-                tensor.shape().clone(),
-                tensor.byte_size(),
-            )),
-            _ => None,
-        });
-    NodeStat {
-        node: task.node,
-        scheduled,
-        start,
-        end,
-        thread: thread_number(),
-        outputs: described.collect(),
-    }
-}
-
-/// A small number for the calling thread, for timelines.
-fn thread_number() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    thread_local!(static NUMBER: u32 = NEXT.fetch_add(1, Ordering::Relaxed));
-    NUMBER.with(|number| *number)
 }

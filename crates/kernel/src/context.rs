@@ -30,6 +30,7 @@ pub struct KernelCtx<'a> {
 
 impl<'a> KernelCtx<'a> {
     /// A context over these inputs and (empty) outputs.
+    #[inline]
     pub fn new(
         node: &'a NodeInfo,
         env: &'a Arc<StepEnv>,
@@ -48,6 +49,7 @@ impl<'a> KernelCtx<'a> {
 
     /// The same in a frame and iteration; `input_is_dead` only for ops that run dead, such as `_Send`.
     #[must_use]
+    #[inline]
     pub fn in_frame(mut self, frame: FrameIter, input_is_dead: bool) -> KernelCtx<'a> {
         self.frame = frame;
         self.input_is_dead = input_is_dead;
@@ -90,6 +92,7 @@ impl<'a> KernelCtx<'a> {
     }
 
     /// Input `index`.
+    #[inline]
     pub fn input(&self, index: usize) -> Result<&Tensor> {
         match self.inputs.get(index) {
             Some(Value::Tensor(tensor)) => Ok(tensor),
@@ -115,6 +118,7 @@ impl<'a> KernelCtx<'a> {
     }
 
     /// Input `index`, moved out of the run.
+    #[inline]
     pub fn take(&mut self, index: usize) -> Result<Tensor> {
         match self.inputs.get_mut(index) {
             Some(slot @ Value::Tensor(_)) => match std::mem::take(slot) {
@@ -129,6 +133,7 @@ impl<'a> KernelCtx<'a> {
     }
 
     /// The one element of input `index`, which must have just one.
+    #[inline]
     pub fn scalar<T: Element>(&self, index: usize) -> Result<T> {
         self.input(index)?.to_scalar::<T>()
     }
@@ -176,11 +181,13 @@ impl<'a> KernelCtx<'a> {
     }
 
     /// Sets output `index`.
+    #[inline]
     pub fn set(&mut self, index: usize, tensor: Tensor) {
         self.set_value(index, Value::Tensor(tensor));
     }
 
     /// Sets output `index` to a tensor or a reference. Outputs the node does not have are ignored.
+    #[inline]
     pub fn set_value(&mut self, index: usize, value: Value) {
         if let Some(slot) = self.outputs.get_mut(index) {
             *slot = value;

@@ -1,5 +1,7 @@
 //! [`Kernel`] and [`AsyncKernel`]: what runs when a node is ready.
 
+use std::sync::Arc;
+
 use tensorfleet_status::Result;
 use tensorfleet_tensor::PortType;
 
@@ -47,22 +49,23 @@ impl<F: Fn(AsyncCtx) + Send + Sync> AsyncKernel for F {
     }
 }
 
-/// A kernel of either kind.
+/// A kernel of either kind. Clones share it, so that a plan can point at the kernel itself.
+#[derive(Clone)]
 pub enum AnyKernel {
     /// Computes on the calling thread.
-    Sync(Box<dyn Kernel>),
+    Sync(Arc<dyn Kernel>),
     /// May answer later.
-    Async(Box<dyn AsyncKernel>),
+    Async(Arc<dyn AsyncKernel>),
 }
 
 impl AnyKernel {
     /// A synchronous kernel; `AnyKernel::sync(|ctx: &mut KernelCtx<'_>| …)`.
     pub fn sync<K: Kernel + 'static>(kernel: K) -> Result<AnyKernel> {
-        Ok(AnyKernel::Sync(Box::new(kernel)))
+        Ok(AnyKernel::Sync(Arc::new(kernel)))
     }
 
     /// An asynchronous kernel; `AnyKernel::later(|ctx: AsyncCtx| …)`.
     pub fn later<K: AsyncKernel + 'static>(kernel: K) -> Result<AnyKernel> {
-        Ok(AnyKernel::Async(Box::new(kernel)))
+        Ok(AnyKernel::Async(Arc::new(kernel)))
     }
 }

@@ -7,9 +7,10 @@ use tensorfleet_graph::{FunctionBody, Graph, Node, NodeId, Output};
 use tensorfleet_kernel::{AttrValue, Attrs, FuncRef};
 use tensorfleet_status::Result;
 
-use crate::lower::lower;
+use crate::lower::{PIVOTED, lower};
 use crate::prune::prune;
 use crate::roots::Roots;
+use crate::stand_ins::StandIns;
 
 /// Recursion deeper than this is left to run as calls.
 const MAX_DEPTH: usize = 24;
@@ -31,9 +32,11 @@ pub fn inline(mut graph: Graph, roots: &Roots) -> Result<Graph> {
                 "Enter" | "Switch" | "RefSwitch" | "_SwitchN"
             )
         });
+        let mut stand_ins = StandIns::default();
         for call in calls {
-            inline_call(&mut graph, call, frames)?;
+            inline_call(&mut graph, call, frames, &mut stand_ins)?;
         }
+        stand_ins.connect(&mut graph)?;
         graph = prune(&graph, roots.ids(&graph))?;
         graph = lower(graph, roots)?;
     }
@@ -58,12 +61,16 @@ fn callee(node: &Node) -> Option<FuncRef> {
     }
 }
 
-/// Copies the body of one call into the graph and redirects everything that used the call to it.
+/// Copies the body of one call into the graph; its results stand in for those of the call.
 ///
 /// What waits for the call waits for all of its results and effects; what the call waits for, its
-/// first nodes wait for. The call itself loses its consumers, and its name passes to a node that ends
-/// when it would have ended.
-fn inline_call(graph: &mut Graph, call: NodeId, in_control_flow: bool) -> Result<()> {
+/// first nodes wait for.
+fn inline_call(
+    graph: &mut Graph,
+    call: NodeId,
+    in_control_flow: bool,
+    stand_ins: &mut StandIns,
+) -> Result<()> {
     let node = graph.node(call).clone();
     let Some(func) = callee(&node) else {
         return Ok(());
@@ -75,12 +82,17 @@ fn inline_call(graph: &mut Graph, call: NodeId, in_control_flow: bool) -> Result
     let registry = graph.registry().clone();
     let body = FunctionBody::instantiate(function, &func.attrs, &registry, &library)?;
 
-    let before = Before::new(graph, &node, in_control_flow)?;
+    let args: SmallVec<[Output; 2]> = node
+        .inputs
+        .iter()
+        .map(|input| stand_ins.resolve(*input))
+        .collect();
+    let before = Before::new(graph, &node, &args, in_control_flow)?;
     let mut moved: Vec<Option<Output>> = vec![None; body.graph.len()];
     for (position, arg) in body.args.iter().enumerate() {
-        moved[arg.index()] = node.inputs.get(position).copied();
+        moved[arg.index()] = args.get(position).copied();
     }
-    let mut ends: Vec<NodeId> = Vec::new();
+    let mut ends: SmallVec<[NodeId; 1]> = SmallVec::new();
     let mut results: Vec<Output> = vec![Output::from(call); body.rets.len()];
     let mut back_edges = Vec::new();
     for id in body.graph.topological_order()? {
@@ -137,7 +149,16 @@ fn inline_call(graph: &mut Graph, call: NodeId, in_control_flow: bool) -> Result
             graph.set_input(target.node, port, source)?;
         }
     }
-    redirect(graph, call, &node, &results, &ends, &before)
+    for result in &results {
+        if result.node != call && !ends.contains(&result.node) {
+            ends.push(result.node);
+        }
+    }
+    if ends.is_empty() {
+        ends.extend(before.node);
+    }
+    stand_ins.insert(call, results, ends);
+    Ok(())
 }
 
 fn copied(moved: &[Option<Output>], source: Output) -> Option<Output> {
@@ -155,11 +176,17 @@ struct Before {
 }
 
 impl Before {
-    /// In conditionals and loops every node must hang on the call's inputs, or it would run outside of them.
-    fn new(graph: &mut Graph, call: &Node, in_control_flow: bool) -> Result<Before> {
+    /// In conditionals and loops every node must hang on the call's inputs, or it would run outside of
+    /// them. Where lowering put a pivot in front of the call, that alone says as much.
+    fn new(
+        graph: &mut Graph,
+        call: &Node,
+        args: &[Output],
+        in_control_flow: bool,
+    ) -> Result<Before> {
         let mut sources = call.control_inputs.clone();
-        if in_control_flow {
-            for input in &call.inputs {
+        if in_control_flow && call.attrs.get(PIVOTED).is_none() {
+            for input in args {
                 if !sources.contains(&input.node) {
                     sources.push(input.node);
                 }
@@ -204,58 +231,4 @@ fn no_op(
         control,
         device.clone(),
     )
-}
-
-/// Hands the call's consumers over to the results, and its name to what ends last.
-fn redirect(
-    graph: &mut Graph,
-    call: NodeId,
-    node: &Node,
-    results: &[Output],
-    ends: &[NodeId],
-    before: &Before,
-) -> Result<()> {
-    let consumers = graph.consumers()[call.index()].clone();
-    let mut waits: SmallVec<[NodeId; 1]> = ends.iter().copied().collect();
-    for result in results {
-        if result.node != call && !waits.contains(&result.node) {
-            waits.push(result.node);
-        }
-    }
-    if waits.is_empty() {
-        waits.extend(before.node);
-    }
-    let needs_end = consumers.iter().any(|(_, input)| input.is_none());
-    let end = if needs_end {
-        Some(no_op(
-            graph,
-            &format!("{}/_end", node.name),
-            waits.clone(),
-            &node.device,
-        )?)
-    } else {
-        None
-    };
-    for (consumer, input) in consumers {
-        match (input, end) {
-            (Some(input), _) => {
-                let port = graph.node(consumer).inputs[input as usize].port as usize;
-                if let Some(result) = results.get(port) {
-                    graph.set_input(consumer, input as usize, *result)?;
-                }
-            }
-            (None, Some(end)) => {
-                let control = graph
-                    .node(consumer)
-                    .control_inputs
-                    .iter()
-                    .map(|c| if *c == call { end } else { *c })
-                    .collect();
-                graph.set_control_inputs(consumer, control);
-            }
-            (None, None) => {}
-        }
-    }
-    // If the call itself is a root it stays by name, as a node that waits for everything.
-    graph.become_no_op(call, waits)
 }

@@ -13,6 +13,7 @@ mod lower;
 mod partition;
 mod prune;
 mod roots;
+mod stand_ins;
 
 use std::sync::Arc;
 

@@ -6,13 +6,17 @@
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
-use tensorfleet_graph::{Graph, Node, NodeId, Output};
+use tensorfleet_graph::{FunctionBody, Graph, Node, NodeId, Output};
 use tensorfleet_kernel::{AttrList, AttrValue, Attrs, FuncRef};
 use tensorfleet_status::Result;
 use tensorfleet_tensor::{DType, PortType};
 
 use crate::prune::prune;
 use crate::roots::Roots;
+use crate::stand_ins::StandIns;
+
+/// Marks calls whose control inputs are dead exactly where the call is to be.
+pub(crate) const PIVOTED: &str = "_tensorfleet_pivoted";
 
 /// Lowers what asks for it.
 pub fn lower(mut graph: Graph, roots: &Roots) -> Result<Graph> {
@@ -24,6 +28,7 @@ pub fn lower(mut graph: Graph, roots: &Roots) -> Result<Graph> {
     if found.is_empty() {
         return Ok(graph);
     }
+    let mut stand_ins = StandIns::default();
     for id in found {
         let node = graph.node(id).clone();
         let lowered = match node.op_name() {
@@ -38,10 +43,11 @@ pub fn lower(mut graph: Graph, roots: &Roots) -> Result<Graph> {
                 let branches = node.attrs.funcs("branches")?.to_vec();
                 lower_branches(&mut graph, &node, &branches)?
             }
-            _ => lower_while(&mut graph, &node)?,
+            _ => lower_while(&mut graph, id, &node)?,
         };
-        redirect(&mut graph, id, &lowered)?;
+        stand_ins.insert(id, lowered.outputs, lowered.waits);
     }
+    stand_ins.connect(&mut graph)?;
     prune(&graph, roots.ids(&graph))
 }
 
@@ -66,8 +72,8 @@ fn wants_lowering(node: &Node) -> bool {
 /// What stands for a node after lowering.
 struct Lowered {
     outputs: Vec<Output>,
-    /// Ends when the node would have ended.
-    end: NodeId,
+    /// What has ended when the node would have ended.
+    waits: SmallVec<[NodeId; 1]>,
 }
 
 /// Adds nodes with the names, device and registry of one original node.
@@ -123,6 +129,7 @@ impl Adder<'_> {
         attrs.set("Tin", AttrValue::List(AttrList::Type(types)));
         attrs.set("Tout", AttrValue::List(AttrList::Type(outputs.to_vec())));
         attrs.set("f", AttrValue::Func(func.clone()));
+        attrs.set(PIVOTED, AttrValue::B(true));
         let op = if stateful {
             "StatefulPartitionedCall"
         } else {
@@ -195,11 +202,16 @@ fn lower_branches(graph: &mut Graph, node: &Node, branches: &[FuncRef]) -> Resul
         )?));
     }
     let end = add.typed("Merge", node.input_types[0].dtype, done, SmallVec::new())?;
-    Ok(Lowered { outputs, end })
+    Ok(Lowered {
+        outputs,
+        waits: smallvec![end],
+    })
 }
 
 /// A frame whose iterations call condition and body.
-fn lower_while(graph: &mut Graph, node: &Node) -> Result<Lowered> {
+///
+/// What the body hands on as it came enters once, as a constant of the loop.
+fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
     let stateful = node.is_stateful();
     let (cond, body) = (
         node.attrs.func("cond")?.clone(),
@@ -207,104 +219,129 @@ fn lower_while(graph: &mut Graph, node: &Node) -> Result<Lowered> {
     );
     let parallel = node.attrs.int("parallel_iterations")?;
     let frame = format!("{}/while_context", node.name);
+    let constant = unchanged_by(graph, &body, node.inputs.len());
     let mut add = adder(graph, node);
+    let mut values = Vec::new();
     let mut merges = Vec::new();
-    for (input, port) in node.inputs.iter().zip(&node.input_types) {
+    for (index, (input, port)) in node.inputs.iter().zip(&node.input_types).enumerate() {
         let mut attrs = Attrs::new();
         attrs.set("T", port.dtype.into());
         attrs.set("frame_name", frame.as_str().into());
         attrs.set("parallel_iterations", AttrValue::I(parallel));
-        let enter = add.add(
-            "Enter",
-            attrs,
-            smallvec![*input],
-            node.control_inputs.clone(),
-        )?;
+        attrs.set("is_constant", AttrValue::B(constant[index]));
+        let control = node.control_inputs.clone();
+        let enter = Output::from(add.add("Enter", attrs, smallvec![*input], control)?);
+        if constant[index] {
+            values.push(enter);
+            continue;
+        }
         // The second input is the back edge; it is connected below.
-        merges.push(add.typed(
+        let merge = add.typed(
             "Merge",
             port.dtype,
-            smallvec![Output::from(enter), Output::from(enter)],
+            smallvec![enter, enter],
             SmallVec::new(),
-        )?);
+        )?;
+        merges.push(merge);
+        values.push(Output::from(merge));
     }
-    let values: Vec<Output> = merges.iter().map(|merge| Output::from(*merge)).collect();
-    let test = add.call(
-        &cond,
-        stateful,
-        values.clone(),
-        &[DType::Bool.into()],
-        smallvec![merges[0]],
-    )?;
-    let loop_cond = add.add(
-        "LoopCond",
-        Attrs::new(),
-        smallvec![Output::from(test)],
-        SmallVec::new(),
-    )?;
+    let loop_cond = {
+        let result = [DType::Bool.into()];
+        let control = smallvec![merges[0]];
+        let test = Output::from(add.call(&cond, stateful, values.clone(), &result, control)?);
+        Output::from(add.add("LoopCond", Attrs::new(), smallvec![test], SmallVec::new())?)
+    };
     let mut switches = Vec::new();
     for (value, port) in values.iter().zip(&node.input_types) {
-        switches.push(add.typed(
-            "Switch",
-            port.dtype,
-            smallvec![*value, Output::from(loop_cond)],
-            SmallVec::new(),
-        )?);
+        let inputs = smallvec![*value, loop_cond];
+        switches.push(add.typed("Switch", port.dtype, inputs, SmallVec::new())?);
     }
+    let first = constant.iter().position(|is_constant| !is_constant);
+    let first = first.unwrap_or(0);
+    // Effects of one iteration wait for those of the one before by way of the first back edge. Without
+    // effects the condition is pivot enough, and variables that nobody reads can be pruned.
+    let (turn, dtype) = if stateful {
+        (switches[first], node.input_types[first].dtype)
+    } else {
+        let inputs = smallvec![loop_cond, loop_cond];
+        let turn = add.typed("Switch", DType::Bool, inputs, SmallVec::new())?;
+        (turn, DType::Bool)
+    };
     let pivot = add.typed(
         "Identity",
-        node.input_types[0].dtype,
-        smallvec![switches[0].output(1)],
+        dtype,
+        smallvec![turn.output(1)],
         SmallVec::new(),
     )?;
     let args = switches.iter().map(|switch| switch.output(1)).collect();
     let run = add.call(&body, stateful, args, &node.output_types, smallvec![pivot])?;
     let mut outputs = Vec::new();
+    let mut exits = SmallVec::new();
+    let mut back_edges = merges.into_iter();
     for (index, port) in node.input_types.iter().enumerate() {
-        // The first back edge also waits for the body's effects, so that no iteration overtakes them.
-        let control: SmallVec<[NodeId; 1]> = if index == 0 {
+        if constant[index] {
+            // The value is known before, but is to be had only when the loop has ended.
+            let inputs = smallvec![node.inputs[index]];
+            let same = add.typed("Identity", port.dtype, inputs, smallvec![id])?;
+            outputs.push(Output::from(same));
+            continue;
+        }
+        let control = if stateful && index == first {
             smallvec![run]
         } else {
             SmallVec::new()
         };
-        let next = add.typed(
-            "NextIteration",
-            port.dtype,
-            smallvec![run.output(index)],
-            control,
-        )?;
-        add.graph.set_input(merges[index], 1, Output::from(next))?;
-        outputs.push(Output::from(add.typed(
-            "Exit",
-            port.dtype,
-            smallvec![switches[index].output(0)],
-            SmallVec::new(),
-        )?));
+        let inputs = smallvec![run.output(index)];
+        let next = add.typed("NextIteration", port.dtype, inputs, control)?;
+        if let Some(merge) = back_edges.next() {
+            add.graph.set_input(merge, 1, Output::from(next))?;
+        }
+        let inputs = smallvec![switches[index].output(0)];
+        let exit = add.typed("Exit", port.dtype, inputs, SmallVec::new())?;
+        outputs.push(Output::from(exit));
+        exits.push(exit);
     }
-    let exits = outputs.iter().map(|output| output.node).collect();
-    let end = add.add("NoOp", Attrs::new(), SmallVec::new(), exits)?;
-    Ok(Lowered { outputs, end })
+    Ok(Lowered {
+        outputs,
+        waits: exits,
+    })
 }
 
-fn redirect(graph: &mut Graph, id: NodeId, lowered: &Lowered) -> Result<()> {
-    for (consumer, input) in graph.consumers()[id.index()].clone() {
-        match input {
-            Some(input) => {
-                let port = graph.node(consumer).inputs[input as usize].port as usize;
-                if let Some(output) = lowered.outputs.get(port) {
-                    graph.set_input(consumer, input as usize, *output)?;
-                }
-            }
-            None => {
-                let control = graph
-                    .node(consumer)
-                    .control_inputs
-                    .iter()
-                    .map(|c| if *c == id { lowered.end } else { *c })
-                    .collect();
-                graph.set_control_inputs(consumer, control);
+/// Which arguments a loop's body returns as they came. Never all: something must start iterations.
+fn unchanged_by(graph: &Graph, body: &FuncRef, count: usize) -> Vec<bool> {
+    let library = graph.library();
+    let function = library.get(&body.name);
+    // A body that cannot be instantiated is reported where it is called.
+    let body = function.and_then(|function| {
+        FunctionBody::instantiate(function, &body.attrs, graph.registry(), library).ok()
+    });
+    let mut unchanged = vec![false; count];
+    if let Some(body) = body {
+        for (index, unchanged) in unchanged.iter_mut().enumerate() {
+            if let (Some(arg), Some(ret)) = (body.args.get(index), body.rets.get(index)) {
+                *unchanged = passes_on(&body.graph, *arg, *ret);
             }
         }
     }
-    graph.become_no_op(id, smallvec![lowered.end])
+    if unchanged.iter().all(|unchanged| *unchanged) {
+        unchanged.fill(false);
+    }
+    unchanged
+}
+
+/// Whether a result is just an argument, perhaps by way of identities.
+fn passes_on(graph: &Graph, arg: NodeId, ret: NodeId) -> bool {
+    let mut node = graph.node(ret);
+    loop {
+        let [input] = node.inputs.as_slice() else {
+            return false;
+        };
+        if input.node == arg {
+            return true;
+        }
+        node = graph.node(input.node);
+        if node.op_name() != "Identity" || !node.control_inputs.is_empty() {
+            return false;
+        }
+    }
 }

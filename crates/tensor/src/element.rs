@@ -47,6 +47,7 @@ macro_rules! plain_elements {
         impl sealed::Sealed for $rust {}
         impl Element for $rust {
             const DTYPE: DType = DType::$dtype;
+            #[inline]
             fn view(storage: &Storage) -> Option<&[$rust]> {
                 bytemuck::try_cast_slice(storage.plain()?).ok()
             }
@@ -56,6 +57,7 @@ macro_rules! plain_elements {
             fn store(values: Vec<$rust>) -> Storage {
                 Storage::from_plain(bytemuck::cast_slice(&values))
             }
+            #[inline]
             fn store_slice(values: &[$rust]) -> Storage {
                 Storage::from_plain(bytemuck::cast_slice(values))
             }
@@ -73,6 +75,7 @@ plain_elements! {
 impl sealed::Sealed for bool {}
 impl Element for bool {
     const DTYPE: DType = DType::Bool;
+    #[inline]
     fn view(storage: &Storage) -> Option<&[bool]> {
         storage.bools()
     }
@@ -82,6 +85,7 @@ impl Element for bool {
     fn store(values: Vec<bool>) -> Storage {
         Self::store_slice(&values)
     }
+    #[inline]
     fn store_slice(values: &[bool]) -> Storage {
         let mut storage = Storage::plain_uninit(values.len());
         for (byte, value) in storage.plain_mut().into_iter().flatten().zip(values) {

@@ -13,8 +13,20 @@ pub const MAX_RANK: usize = 254;
 pub type Dims = SmallVec<[i64; 4]>;
 
 /// The dimensions of a tensor: none negative, their product an `i64`. Dereferences to `[i64]`.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(Dims);
+
+// Scalars are cloned per edge of a graph: nothing to copy for them, and a plain copy for the rest.
+impl Clone for Shape {
+    #[inline]
+    fn clone(&self) -> Shape {
+        if self.0.is_empty() {
+            Shape(Dims::new())
+        } else {
+            Shape(Dims::from_slice(&self.0))
+        }
+    }
+}
 
 impl Shape {
     /// The shape with these dimensions; negative ones, too many, or an overflowing product are errors.
@@ -48,6 +60,7 @@ impl Shape {
     }
 
     /// The rank-0 shape.
+    #[inline]
     pub fn scalar() -> Shape {
         Shape::default()
     }
@@ -68,6 +81,7 @@ impl Shape {
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.0.len()
     }

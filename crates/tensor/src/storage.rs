@@ -14,16 +14,17 @@ pub(crate) const INLINE_BYTES: usize = 16;
 /// Small plain data, aligned for every element type.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-pub struct Inline {
-    bytes: [u8; INLINE_BYTES],
-    len: u8,
-}
+pub struct Inline([u8; INLINE_BYTES]);
 
 /// The elements of a tensor. Not for use outside this crate.
 #[doc(hidden)]
 #[derive(Clone)]
 pub enum Storage {
-    Inline(Inline),
+    /// The length stands beside the bytes, not inside their struct, where alignment would double its size.
+    Inline {
+        bytes: Inline,
+        len: u8,
+    },
     Heap(Buffer),
     String(Arc<Vec<Bytes>>),
     Resource(Arc<Vec<ResourceHandle>>),
@@ -32,12 +33,13 @@ pub enum Storage {
 
 impl Storage {
     /// Plain storage of `len` initialised bytes of unspecified value.
+    #[inline]
     pub(crate) fn plain_uninit(len: usize) -> Storage {
         if len <= INLINE_BYTES {
-            return Storage::Inline(Inline {
-                bytes: [0; INLINE_BYTES],
+            return Storage::Inline {
+                bytes: Inline([0; INLINE_BYTES]),
                 len: len as u8,
-            });
+            };
         }
         Storage::Heap(Buffer::new(len))
     }
@@ -51,6 +53,7 @@ impl Storage {
     }
 
     /// Plain storage with a copy of these bytes.
+    #[inline]
     pub(crate) fn from_plain(bytes: &[u8]) -> Storage {
         let mut storage = Storage::plain_uninit(bytes.len());
         if let Some(target) = storage.plain_mut() {
@@ -68,18 +71,20 @@ impl Storage {
     }
 
     /// The bytes of plain storage.
+    #[inline]
     pub(crate) fn plain(&self) -> Option<&[u8]> {
         match self {
-            Storage::Inline(inline) => Some(&inline.bytes[..usize::from(inline.len)]),
+            Storage::Inline { bytes, len } => Some(&bytes.0[..usize::from(*len)]),
             Storage::Heap(buffer) => Some(buffer.bytes()),
             _ => None,
         }
     }
 
     /// The bytes of plain storage for writing; copies first if they are shared.
+    #[inline]
     pub(crate) fn plain_mut(&mut self) -> Option<&mut [u8]> {
         match self {
-            Storage::Inline(inline) => Some(&mut inline.bytes[..usize::from(inline.len)]),
+            Storage::Inline { bytes, len } => Some(&mut bytes.0[..usize::from(*len)]),
             Storage::Heap(buffer) => {
                 if !buffer.is_unique() {
                     *buffer = Buffer::copy_of(buffer.bytes());
@@ -93,7 +98,7 @@ impl Storage {
     /// Whether writing would not copy.
     pub(crate) fn is_unique(&mut self) -> bool {
         match self {
-            Storage::Inline(_) => true,
+            Storage::Inline { .. } => true,
             Storage::Heap(buffer) => buffer.is_unique(),
             Storage::String(values) => Arc::get_mut(values).is_some(),
             Storage::Resource(values) => Arc::get_mut(values).is_some(),
@@ -102,6 +107,7 @@ impl Storage {
     }
 
     /// Plain bytes as bools. Callers know that the dtype is bool, whose bytes are all 0 or 1.
+    #[inline]
     pub(crate) fn bools(&self) -> Option<&[bool]> {
         let bytes = self.plain()?;
         // SAFETY: bool has size and alignment 1; every way to fill a bool tensor stores 0 or 1

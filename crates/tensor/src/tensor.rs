@@ -64,6 +64,7 @@ impl Tensor {
     }
 
     /// A rank-0 tensor.
+    #[inline]
     pub fn scalar<T: Element>(value: T) -> Tensor {
         Tensor {
             shape: Shape::scalar(),
@@ -132,16 +133,19 @@ impl Tensor {
     }
 
     /// The element type.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The dimensions.
+    #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
@@ -187,6 +191,7 @@ impl Tensor {
     }
 
     /// The one element of a tensor with one element, of whatever rank.
+    #[inline]
     pub fn to_scalar<T: Element>(&self) -> Result<T> {
         match self.slice::<T>()? {
             [value] => Ok(value.clone()),

@@ -9,6 +9,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::binary::{self, Binary, BinaryElement, Fault};
 use tensorfleet_math::broadcast::{Broadcast, out_shape};
 use tensorfleet_math::movement::{Item, View, copy_view};
+use tensorfleet_math::num::Num;
 use tensorfleet_math::par::Serial;
 use tensorfleet_math::unary::{self, Unary, UnaryElement};
 use tensorfleet_status::{Result, Status, internal, invalid_argument, unimplemented};
@@ -68,6 +69,18 @@ pub(crate) fn binary(node: &NodeInfo, op: Binary) -> Result<AnyKernel> {
 /// The kernel of an elementwise function of two inputs.
 pub(crate) fn binary_with(node: &NodeInfo, op: Binary, shapes: Shapes) -> Result<AnyKernel> {
     let dtype = input_dtype(node);
+    if shapes == Shapes::Broadcast {
+        let direct = match dtype {
+            DType::F32 => direct::<f32>(op),
+            DType::F64 => direct::<f64>(op),
+            DType::I32 => direct::<i32>(op),
+            DType::I64 => direct::<i64>(op),
+            _ => None,
+        };
+        if let Some(kernel) = direct {
+            return kernel;
+        }
+    }
     by_number!(dtype, T => binary_of::<T>(op, shapes), else => match dtype {
         DType::Bool => binary_of::<bool>(op, shapes),
         _ => Err(no_function(op, dtype)),
@@ -89,6 +102,55 @@ fn binary_of<T: Element + BinaryElement>(op: Binary, shapes: Shapes) -> Result<A
             return Ok(());
         }
         let z = binary_arrays::<T>(ctx, op, shapes)?;
+        ctx.set(0, z);
+        Ok(())
+    })
+}
+
+/// A function that is also a type: its kernel holds nothing, so that a run of scalars touches no memory but theirs.
+trait Direct: 'static {
+    const OP: Binary;
+
+    /// Bit for bit what the loops give.
+    fn eval<T: Num>(x: T, y: T) -> T;
+}
+
+macro_rules! direct {
+    ($($op:ident $function:ident),*) => {$(
+        struct $op;
+        impl Direct for $op {
+            const OP: Binary = Binary::$op;
+            #[inline]
+            fn eval<T: Num>(x: T, y: T) -> T {
+                x.$function(y)
+            }
+        }
+    )*};
+}
+
+direct!(Add add, Sub sub, Mul mul);
+
+/// The kernels of what scalar graphs are made of: counters, step sizes, losses.
+fn direct<T: Element + BinaryElement + Num>(op: Binary) -> Option<Result<AnyKernel>> {
+    match op {
+        Binary::Add => Some(direct_of::<T, Add>()),
+        Binary::Sub => Some(direct_of::<T, Sub>()),
+        Binary::Mul => Some(direct_of::<T, Mul>()),
+        _ => None,
+    }
+}
+
+fn direct_of<T: Element + BinaryElement + Num, D: Direct>() -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let (x, y) = (ctx.input(0)?, ctx.input(1)?);
+        if x.rank() == 0
+            && y.rank() == 0
+            && let ([x], [y]) = (x.slice::<T>()?, y.slice::<T>()?)
+        {
+            ctx.set(0, Tensor::scalar(D::eval(*x, *y)));
+            return Ok(());
+        }
+        let z = binary_arrays::<T>(ctx, D::OP, Shapes::Broadcast)?;
         ctx.set(0, z);
         Ok(())
     })
