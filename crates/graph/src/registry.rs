@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tensorfleet_kernel::{AnyKernel, DeviceType, NodeInfo};
+use tensorfleet_kernel::{AnyKernel, AttrValue, Attrs, DeviceType, NodeInfo};
 use tensorfleet_status::{Result, internal, not_found, unimplemented};
 
 use crate::def::{KernelDef, OpDef};
@@ -31,6 +31,21 @@ impl OpEntry {
             (_, Some(function)) => function.is_stateful(),
             _ => true,
         }
+    }
+
+    /// The kernel for a node with these attributes on a kind of device.
+    pub fn find_kernel(&self, attrs: &Attrs, device: DeviceType) -> Option<&'static KernelDef> {
+        let kernels = self.def.map_or(&[][..], |def| def.kernels);
+        kernels.iter().find(|kernel| {
+            kernel.device == device
+                && kernel
+                    .types
+                    .iter()
+                    .all(|(attr, allowed)| match attrs.get(attr) {
+                        Some(AttrValue::Type(port)) => allowed.contains(&port.dtype),
+                        _ => true,
+                    })
+        })
     }
 }
 
@@ -82,18 +97,7 @@ impl Registry {
     /// The kernel definition for a node on a device; UNIMPLEMENTED naming op, dtypes and device if there is none.
     pub fn find_kernel(&self, node: &NodeInfo, device: DeviceType) -> Result<&'static KernelDef> {
         let entry = self.find(&node.op)?;
-        let kernels = entry.def.map_or(&[][..], |def| def.kernels);
-        let fits = |kernel: &&KernelDef| {
-            kernel.device == device
-                && kernel
-                    .types
-                    .iter()
-                    .all(|(attr, allowed)| match node.attrs.dtype(attr) {
-                        Ok(dtype) => allowed.contains(&dtype),
-                        Err(_) => true,
-                    })
-        };
-        kernels.iter().find(fits).ok_or_else(|| {
+        entry.find_kernel(&node.attrs, device).ok_or_else(|| {
             let types: Vec<String> = entry
                 .signature
                 .attrs

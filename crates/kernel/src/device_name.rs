@@ -203,27 +203,27 @@ impl DeviceName {
     }
 
     fn merged(&self, other: &DeviceName, conflict: Conflict) -> Result<DeviceName> {
-        let refuse = |what: &str| -> Status {
+        let mut merged = self.clone();
+        // The text shows what was merged up to the conflict, as TensorFlow's does.
+        let refuse = |merged: &DeviceName, what: &str| -> Status {
             invalid_argument!(
-                "Cannot merge devices with incompatible {what}: '{self}' and '{other}'"
+                "Cannot merge devices with incompatible {what}: '{merged}' and '{other}'"
             )
         };
-        let mut merged = DeviceName {
-            job: join(&self.job, &other.job).ok_or_else(|| refuse("jobs"))?,
-            replica: join(&self.replica, &other.replica).ok_or_else(|| refuse("replicas"))?,
-            task: join(&self.task, &other.task).ok_or_else(|| refuse("tasks"))?,
-            ..DeviceName::ANY
-        };
-        merged.device_type = match join(&self.device_type, &other.device_type) {
-            Some(device_type) => device_type,
-            None if conflict == Conflict::Open => return Ok(merged),
-            None => return Err(refuse("types")),
-        };
-        merged.index = match join(&self.index, &other.index) {
-            Some(index) => index,
-            None if conflict == Conflict::Open => None,
-            None => return Err(refuse("ids")),
-        };
+        merged.job = join(&self.job, &other.job).ok_or_else(|| refuse(&merged, "jobs"))?;
+        merged.replica =
+            join(&self.replica, &other.replica).ok_or_else(|| refuse(&merged, "replicas"))?;
+        merged.task = join(&self.task, &other.task).ok_or_else(|| refuse(&merged, "tasks"))?;
+        match join(&self.device_type, &other.device_type) {
+            Some(device_type) => merged.device_type = device_type,
+            None if conflict == Conflict::Open => return Ok(merged.to_task()),
+            None => return Err(refuse(&merged, "types")),
+        }
+        match join(&self.index, &other.index) {
+            Some(index) => merged.index = index,
+            None if conflict == Conflict::Open => merged.index = None,
+            None => return Err(refuse(&merged, "ids")),
+        }
         Ok(merged)
     }
 }
@@ -441,20 +441,19 @@ mod tests {
         let mut merged = name("/job:ps/cpu:0");
         merged.merge(&name("/task:1/device:CPU")).unwrap();
         assert_eq!(merged.to_string(), "/job:ps/task:1/device:CPU:0");
-        for (one, other, what) in [
-            ("/job:a", "/job:b", "jobs"),
-            ("/replica:0", "/replica:1", "replicas"),
-            ("/job:a/task:0", "/task:1", "tasks"),
-            ("/cpu:0", "/gpu:0", "types"),
-            ("/cpu:0", "/cpu:1", "ids"),
+        for (one, shown, other, what) in [
+            ("/job:a", "/job:a", "/job:b", "jobs"),
+            ("/replica:0", "/replica:0", "/replica:1", "replicas"),
+            ("/task:0", "/job:a/task:0", "/job:a/task:1", "tasks"),
+            ("/cpu:0", "/device:CPU:0", "/gpu:0", "types"),
+            ("/cpu:0", "/job:a/device:CPU:0", "/job:a/cpu:1", "ids"),
         ] {
             let mut merged = name(one);
             let error = merged.merge(&name(other)).unwrap_err();
             assert_eq!(
                 error.message(),
                 format!(
-                    "Cannot merge devices with incompatible {what}: '{}' and '{}'",
-                    name(one),
+                    "Cannot merge devices with incompatible {what}: '{shown}' and '{}'",
                     name(other)
                 )
             );
@@ -496,8 +495,8 @@ mod tests {
     }
 
     fn any_name() -> impl Strategy<Value = DeviceName> {
-        let job = proptest::option::of("[a-c]".prop_map(|job| job.into()));
-        let kind = proptest::option::of("(CPU|GPU|X_1)".prop_map(|kind| kind.into()));
+        let job = proptest::option::of("[a-c]".prop_map(Into::into));
+        let kind = proptest::option::of("(CPU|GPU|X_1)".prop_map(Into::into));
         let number = || proptest::option::of(0..3u32);
         (job, number(), number(), kind, number()).prop_map(
             |(job, replica, task, device_type, index)| DeviceName {

@@ -11,6 +11,7 @@ mod fold;
 mod inline;
 mod lower;
 mod partition;
+mod place;
 mod prune;
 mod roots;
 mod stand_ins;
@@ -28,6 +29,7 @@ pub use fold::fold;
 pub use inline::inline;
 pub use lower::lower;
 pub use partition::{Part, PartDevice, PartitionOptions, partition};
+pub use place::{Assignments, DeviceSet, PlaceDevice, PlaceOptions, Placement, place};
 pub use prune::prune;
 pub use roots::Roots;
 
