@@ -23,7 +23,7 @@ errors = tf.errors
 
 PARTS = []
 # A part that takes longer hangs: the stacks of all threads are printed and the program ends.
-PART_LIMIT = 60
+PART_LIMIT = 40
 
 
 def part(function):

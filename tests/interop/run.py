@@ -182,7 +182,7 @@ def run_case(name, options, preload):
         try:
             code = client.wait(case.limit)
             if code:
-                why = "exit %d" % code
+                why = failed_parts(workdir) or "exit %d" % code
         except subprocess.TimeoutExpired:
             os.killpg(client.pid, signal.SIGKILL)
             why = "no end after %ds" % case.limit
@@ -191,6 +191,13 @@ def run_case(name, options, preload):
     finally:
         server.stop()
     return "FAIL" if why else "pass", time.time() - start, why, workdir
+
+
+def failed_parts(workdir):
+    """What the program said in the end, if it came so far."""
+    with open(os.path.join(workdir, "client.log"), errors="replace") as f:
+        said = [line[6:].strip() for line in f if line.startswith("FAIL: ")]
+    return said[-1] if said else ""
 
 
 def report(name, outcome, options):
