@@ -50,6 +50,9 @@ pub struct PartitionOptions<'a> {
     /// Whether floats travel as bfloat16, half as long and half as exact: the client's
     /// `graph_options.enable_bfloat16_sendrecv`.
     pub floats_as_bfloat16: bool,
+    /// Constants of up to this many bytes are copied to the parts that read them: made known once
+    /// instead of sent in every step. TensorFlow sends all, as 0 does.
+    pub copied_constant_bytes: usize,
 }
 
 /// One part of a graph.

@@ -29,6 +29,7 @@ pub(super) fn split(
         maker,
         names,
         floats_as_bfloat16: options.floats_as_bfloat16,
+        copied_constant_bytes: options.copied_constant_bytes,
         devices,
         homes: Vec::with_capacity(graph.len()),
         parts: empty_parts(devices, table),
@@ -86,6 +87,7 @@ struct Splitter<'a> {
     maker: Maker<'a>,
     names: &'a Names<'a>,
     floats_as_bfloat16: bool,
+    copied_constant_bytes: usize,
     /// By id in the whole graph, as is `homes`.
     devices: &'a [u32],
     homes: Vec<Home>,
@@ -241,11 +243,30 @@ impl Splitter<'_> {
         if is_shared && let Some(id) = self.transfers.get(&key) {
             return Ok(*id);
         }
-        let arrived = self.new_transfer(consumer, source, port, dtype, on_host)?;
+        let arrived = match self.copied_constant(consumer, source) {
+            Some(copy) => copy,
+            None => self.new_transfer(consumer, source, port, dtype, on_host)?,
+        };
         if is_shared {
             self.transfers.insert(key, arrived);
         }
         Ok(arrived)
+    }
+
+    /// A copy of the source, if it is a small constant outside of all branches and loops.
+    fn copied_constant(&mut self, consumer: &Consumer, source: NodeId) -> Option<NodeId> {
+        let node = self.node(self.homes[source.index()]);
+        if node.op_name() != "Const" || !node.control_inputs.is_empty() {
+            return None;
+        }
+        let value = node.attrs.tensor("value").ok()?;
+        if !value.dtype().is_plain() || value.byte_size() > self.copied_constant_bytes {
+            return None;
+        }
+        let mut copy = node.clone();
+        copy.name = self.names.fresh(&copy.name);
+        copy.device = self.maker.device_name(self.devices[consumer.index]);
+        Some(self.push(consumer.home.part, copy))
     }
 
     fn new_transfer(

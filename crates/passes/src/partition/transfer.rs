@@ -136,11 +136,15 @@ impl<'a> Maker<'a> {
         node
     }
 
+    pub(super) fn device_name(&self, device: u32) -> Arc<str> {
+        self.devices[device as usize].name.clone()
+    }
+
     fn node(&self, name: Arc<str>, op: &Arc<OpEntry>, device: u32) -> Node {
         Node {
             name,
             op: op.clone(),
-            device: self.devices[device as usize].name.clone(),
+            device: self.device_name(device),
             attrs: Attrs::new(),
             inputs: SmallVec::new(),
             control_inputs: SmallVec::new(),

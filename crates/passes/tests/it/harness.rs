@@ -48,6 +48,15 @@ pub(crate) fn devices(tasks: u32, per_task: u32) -> Vec<PartDevice> {
 
 /// Splits by task with these devices.
 pub(crate) fn split(graph: Graph, devices: &[PartDevice], placed: &[u32]) -> Result<Vec<Part>> {
+    split_copying(graph, devices, placed, 0)
+}
+
+fn split_copying(
+    graph: Graph,
+    devices: &[PartDevice],
+    placed: &[u32],
+    copied_constant_bytes: usize,
+) -> Result<Vec<Part>> {
     partition(
         graph,
         &PartitionOptions {
@@ -57,6 +66,7 @@ pub(crate) fn split(graph: Graph, devices: &[PartDevice], placed: &[u32]) -> Res
             counter: &AtomicU64::new(0),
             control_flow_added: false,
             floats_as_bfloat16: false,
+            copied_constant_bytes,
         },
     )
 }
@@ -89,6 +99,7 @@ pub(crate) fn split_again(parts: Vec<Part>, devices: &[PartDevice]) -> Result<Ve
             counter: &counter,
             control_flow_added: true,
             floats_as_bfloat16: false,
+            copied_constant_bytes: 0,
         };
         all.extend(partition(part.graph, &options)?);
     }
@@ -208,19 +219,18 @@ pub(crate) fn run(graphs: &[&Graph], results: usize) -> Result<Ran> {
 /// Runs the whole graph and its parts, split once and split again; all must agree.
 pub(crate) fn check(graph: &Graph, devices: &[PartDevice], placed: &[u32], results: usize) -> Ran {
     let whole = run(&[graph], results).unwrap();
-    let parts = split(graph.clone(), devices, placed).unwrap();
-    let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
-    let ran = run(&graphs, results).unwrap();
-    assert_eq!(ran.results, whole.results, "{placed:?}\n{graph:?}");
-    if devices
-        .iter()
-        .zip(devices.iter().skip(1))
-        .any(|(a, b)| a.part == b.part)
-    {
-        let parts = split_again(parts, devices).unwrap();
+    let agree = |parts: &[Part]| {
         let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
         let ran = run(&graphs, results).unwrap();
         assert_eq!(ran.results, whole.results, "{placed:?}\n{graph:?}");
+        ran
+    };
+    agree(&split_copying(graph.clone(), devices, placed, 64).unwrap());
+    let parts = split(graph.clone(), devices, placed).unwrap();
+    let ran = agree(&parts);
+    let mut pairs = devices.iter().zip(devices.iter().skip(1));
+    if pairs.any(|(a, b)| a.part == b.part) {
+        return agree(&split_again(parts, devices).unwrap());
     }
     ran
 }

@@ -275,6 +275,7 @@ fn names_are_unique_in_the_session() {
             counter: &counter,
             control_flow_added: false,
             floats_as_bfloat16: false,
+            copied_constant_bytes: 0,
         };
         for part in partition(graph, &options).unwrap() {
             for (_, node) in part.graph.nodes() {
@@ -324,6 +325,7 @@ fn floats_can_travel_as_bfloat16() {
         counter: &AtomicU64::new(0),
         control_flow_added: false,
         floats_as_bfloat16: true,
+        copied_constant_bytes: 0,
     };
     let parts = partition(graph.clone(), &options).unwrap();
     assert_eq!((count(&parts[0], "Cast"), count(&parts[1], "Cast")), (2, 2));
@@ -355,4 +357,35 @@ fn an_error_in_one_part_ends_the_others() {
     let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
     let status = run(&graphs, 1).unwrap_err();
     assert!(status.message().contains("uninitialized"), "{status}");
+}
+
+#[test]
+fn small_constants_can_be_copied_instead_of_sent() {
+    let graph = parse(
+        "small = float[2]{1, 2}
+         large = float[100]{1}
+         late = Const(^small) {dtype=DT_FLOAT, value=float[]{5}}
+         a = AddV2(small, late, ^small)
+         axis = int32[]{0}
+         b = Sum(large, axis)
+         r0 = _Retval(a) {index=0}",
+        &[],
+    );
+    let table = devices(2, 1);
+    let placed = place(&graph, &[("a", 1), ("b", 1)]);
+    let options = PartitionOptions {
+        devices: &table,
+        device_of: &|id| placed[id.index()],
+        suffix: "_S",
+        counter: &AtomicU64::new(0),
+        control_flow_added: false,
+        floats_as_bfloat16: false,
+        copied_constant_bytes: 64,
+    };
+    let parts = partition(graph.clone(), &options).unwrap();
+    let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
+    let ran = run(&graphs, 1).unwrap();
+    assert_eq!(ran.results, run(&[&graph], 1).unwrap().results);
+    // The large one, the one that waits, and `a` on its way back.
+    assert_eq!(ran.keys.len(), 3, "{:?}", ran.keys);
 }
