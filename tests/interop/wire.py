@@ -63,6 +63,82 @@ def errors_as_status(a):
 
 
 @part
+def calls_that_do_not_parse(a):
+    channel = raw.Channel(a.target)
+    for service in ("tensorflow.MasterService", "tensorflow.WorkerService"):
+        check_eq(channel.call("Nope", b"", service)[0], 12, "unknown method")
+    check_eq(channel.call("Tracing", b"", "tensorflow.WorkerService")[:2], (12, "Tracing"))
+    for method, service in (("RunStep", "Master"), ("CreateSession", "Master"), ("RecvTensor", "Worker"), ("RunGraph", "Worker")):
+        for body in (b"\xff" * 12, b"\x0a\x05ab"):
+            got = channel.call(method, body, "tensorflow.%sService" % service)[:2]
+            check_eq(got, (13, "Unable to parse request"), method)
+    # Empty messages parse: they name the session "".
+    for method in ("RunStep", "ExtendSession", "PartialRunSetup", "MakeCallable", "RunCallable", "ReleaseCallable"):
+        check_eq(channel.call(method, b"")[:2], (10, "Session  is not found."), method)
+    channel.close()
+
+
+FLOAT_T = dict(T=raw.attr_type(raw.FLOAT))
+NOT_REGISTERED = (
+    "Op type not registered 'NoSuchOp' in binary running on ",
+    "Make sure the Op and Kernel are registered in the binary running in this process.",
+)
+# Nodes of a graph, the status of CreateSession, and what its text must contain.
+BAD_GRAPHS = [
+    ([raw.node("n", "NoSuchOp")], 5, NOT_REGISTERED),
+    ([raw.node("?x", "NoOp")], 3, ["Illegal op name '?x'\n\t [[{{node ?x}}]]"]),
+    ([raw.node("", "NoOp")], 3, ["Illegal op name ''"]),
+    ([raw.node("n", "Identity", ["a:b:c"], **FLOAT_T)], 3, ["Illegal op input name 'a:b:c'\n\t [[{{node n}}]]"]),
+    ([raw.node("n", "Placeholder")], 5, ["No attr named 'dtype' in NodeDef:"]),
+    ([raw.node("n", "Identity", ["g"], **FLOAT_T)], 3, ["Node 'n': Unknown input node 'g'"]),
+    ([raw.node("n", "Identity", ["n"], **FLOAT_T)], 3, ["1 nodes in a cycle"]),
+    ([raw.node("n", "NoOp"), raw.node("n", "NoOp")], 3, ["Node 'n' is not unique"]),
+    ([raw.node("n", "NoOp", on="/what:0")], 3, ["Malformed device specification '/what:0' in node: "]),
+    (
+        [raw.node("p", "Placeholder", dtype=raw.attr_type(3)), raw.node("n", "Identity", ["p"], **FLOAT_T)],
+        3,
+        ["Input 0 of node n was passed int32 from p:0 incompatible with expected float."],
+    ),
+]
+
+
+def create(channel, graph):
+    status, message, body = channel.call("CreateSession", raw.create_session(graph))
+    if status == 0:
+        channel.call("CloseSession", raw.text(1, raw.fields(body)[1][0]))
+    return status, message
+
+
+@part
+def graphs_that_are_wrong(a):
+    channel, wrong = raw.Channel(a.target), []
+    for nodes, want, texts in BAD_GRAPHS:
+        status, message = create(channel, raw.graph(*nodes))
+        if status != want or any(t not in message for t in texts):
+            wrong.append("got %d %r, want %d %r" % (status, message, want, list(texts)))
+    check(not wrong, "\n".join(wrong))
+    version = lambda *fields: raw.text(1, raw.node("n", "NoOp")) + raw.text(4, b"".join(fields))
+    status, message = create(channel, version(raw.number(1, 2474), raw.number(2, 999999)))
+    check_eq(status, 3, message)
+    check("GraphDef min consumer version 999999 above current version " in message, message)
+    # Old graphs, and attributes nobody knows, are taken.
+    for graph in (version(), version(raw.number(1, 5)), raw.graph(raw.node("n", "NoOp", unknown=raw.attr_int(1)))):
+        status, message = create(channel, graph)
+        check_eq(status, 0, message)
+    channel.close()
+
+
+@part_beyond
+def node_without_its_inputs(a):
+    """TensorFlow's server aborts."""
+    channel = raw.Channel(a.target)
+    for node in (raw.node("n", "Identity", [], **FLOAT_T), raw.node("n", "NoOp", ["c"])):
+        status, message = create(channel, raw.graph(const(), node))
+        check_eq(status, 3, message)
+    channel.close()
+
+
+@part
 def callables(a):
     nodes = [
         raw.node("x", "Placeholder", dtype=raw.attr_type(raw.FLOAT)),
