@@ -40,7 +40,7 @@ def summary_ops(a):
         picture = got["img/image/0"].image
         check_eq((picture.width, picture.height, picture.colorspace), (8, 8, 3), "image")
         check(picture.encoded_image_string.startswith(b"\x89PNG"), "png")
-        with v1.Session() as decoder:
+        with tf.Graph().as_default(), v1.Session() as decoder:
             encoded = [v["img/image/1"].image.encoded_image_string for v in (got, want)]
             pixels = decoder.run([tf.image.decode_png(e) for e in encoded])
         check_eq(pixels[0], pixels[1], "pixels")
