@@ -13,7 +13,7 @@ use super::*;
 
 /// Random graphs with the placements and errors of TensorFlow 2.21, on two ps and one worker with two
 /// CPUs each and the worker as master. A case is `case soft|hard`, its nodes as
-/// `name|op|inputs|device|classes`, then `= node:device …` or `! error`.
+/// `name|op|inputs|device|classes` (after `extend` those added to the session later), then `= node:device …` or `! error`.
 const GOLDEN: &str = include_str!("golden.txt");
 
 fn cluster() -> Arc<DeviceSet> {
@@ -102,14 +102,22 @@ fn attrs(op: &str, classes: Vec<String>) -> (&str, Attrs) {
     (if op == "IdentityR" { "Identity" } else { op }, attrs)
 }
 
-/// `= node:device …` or `! error`.
+/// `= node:device …` or `! error`. After a line `extend` come nodes that were added to a placed graph.
 fn outcome(lines: &[&str], soft: bool) -> String {
-    let graph = graph(lines);
     let devices = cluster();
-    let options = PlaceOptions {
+    let mut options = PlaceOptions {
         allow_soft_placement: soft,
         ..PlaceOptions::new(&devices)
     };
+    let mut lines = lines.to_vec();
+    let kept;
+    if let Some(at) = lines.iter().position(|line| *line == "extend") {
+        let first = graph(&lines[..at]);
+        kept = place(&first, &options).unwrap().stateful(&first);
+        options.assigned = Some(&kept);
+        lines.remove(at);
+    }
+    let graph = graph(&lines);
     match place(&graph, &options) {
         Ok(placement) => {
             let short = |id| {
