@@ -111,15 +111,23 @@ impl<'a> Groups<'a> {
 
     /// Joins the groups that `_class` names; every node is in the group of its own name, too.
     pub(super) fn join_classes(&mut self) -> Result<()> {
-        let mut wanted: FxHashMap<&str, Option<u32>> = FxHashMap::default();
         let graph = self.graph;
-        for (_, node) in graph.nodes() {
-            wanted.extend(classes(node).map(|class| (class, None)));
-        }
-        if wanted.is_empty() {
-            return Ok(());
+        let mut wanted: FxHashMap<&str, Option<u32>> = FxHashMap::default();
+        // Most nodes neither name a group nor are named: they are passed over below.
+        let mut concerned = vec![false; graph.len()];
+        for (id, node) in graph.nodes() {
+            for class in classes(node) {
+                wanted.insert(class, None);
+                concerned[id.index()] = true;
+                if let Some(named) = graph.find(class) {
+                    concerned[named.index()] = true;
+                }
+            }
         }
         for index in self.order {
+            if !concerned[*index as usize] {
+                continue;
+            }
             let node = self.node(*index);
             for class in classes(node).chain([&*node.name]) {
                 // A name that nobody asks for makes no group.
