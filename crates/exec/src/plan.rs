@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Enter,
     Exit,
     NextIteration,
-    /// Passes its input through: `LoopCond`.
+    /// Passes its input through: `LoopCond`, `Identity`.
     Pass,
     /// Runs whenever its inputs arrived, dead or not: `ControlTrigger`.
     ControlTrigger,
@@ -244,7 +244,7 @@ fn kind_of(op: &str) -> Kind {
         "Enter" | "RefEnter" => Kind::Enter,
         "Exit" | "RefExit" => Kind::Exit,
         "NextIteration" | "RefNextIteration" => Kind::NextIteration,
-        "LoopCond" => Kind::Pass,
+        "LoopCond" | "Identity" => Kind::Pass,
         "ControlTrigger" => Kind::ControlTrigger,
         "_Send" | "_HostSend" | "_Recv" | "_HostRecv" => Kind::Transfer,
         _ => Kind::Kernel,

@@ -110,26 +110,30 @@ pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut [Valu
             let Some((index, value)) = chosen else {
                 return Err(internal!("a Merge ran without a live input"));
             };
-            set(outputs, 0, std::mem::take(value));
+            hand_over(value, outputs, 0);
             if node.wants_index {
                 let index = i32::try_from(index).unwrap_or(i32::MAX);
-                set(outputs, 1, Value::Tensor(Tensor::scalar(index)));
+                if let Some(output) = outputs.get_mut(1) {
+                    *output = Value::Tensor(Tensor::scalar(index));
+                }
             }
             Ok(())
         }
         Kind::ControlTrigger => Ok(()),
         _ => {
             if let Some(value) = inputs.first_mut() {
-                set(outputs, 0, std::mem::take(value));
+                hand_over(value, outputs, 0);
             }
             Ok(())
         }
     }
 }
 
-fn set(outputs: &mut [Value], index: usize, value: Value) {
-    if let Some(slot) = outputs.get_mut(index) {
-        *slot = value;
+/// Moves an input to an output, which is empty.
+#[inline]
+fn hand_over(input: &mut Value, outputs: &mut [Value], index: usize) {
+    if let Some(output) = outputs.get_mut(index) {
+        std::mem::swap(input, output);
     }
 }
 
@@ -152,7 +156,7 @@ fn switch(node: &PlanNode, inputs: &mut [Value], outputs: &mut [Value]) -> Resul
             usize::try_from(index).map_or(last, |index| index.min(last))
         }
     };
-    set(outputs, port, std::mem::take(data));
+    hand_over(data, outputs, port);
     Ok(())
 }
 

@@ -152,31 +152,36 @@ pub(crate) fn activate<const KEEP: bool>(
 ) {
     let node = &plan.nodes[source.node as usize];
     for edge in node.edges(plan) {
-        let count = &mut iteration.counts[edge.local as usize];
-        let value = match edge.port {
-            CONTROL => None,
-            port => outputs.get_mut(port as usize),
-        };
-        let alive = !source.dead
-            && match &value {
-                Some(value) => !matches!(value, Value::Empty),
-                None => edge.port == CONTROL,
-            };
-        let arrival = if edge.kind == Kind::Merge {
+        if edge.kind == Kind::Merge {
             let inputs = plan.nodes[edge.target as usize].inputs;
-            count.arrive_at_merge(edge, alive, inputs, node.kind == Kind::Enter)
-        } else {
-            count.arrive(alive)
-        };
-        if let (true, Some(value)) = (arrival.takes_value, value) {
-            iteration.slots[edge.slot as usize] = if edge.last && !KEEP {
-                std::mem::take(value)
-            } else {
-                value.clone()
+            let merge = Merge {
+                inputs,
+                from_enter: node.kind == Kind::Enter,
+                moves: edge.last && !KEEP,
             };
+            activate_merge(merge, edge, source, iteration, index, outputs, ready);
+            continue;
         }
-        if arrival.is_ready {
-            let dead = arrival.is_dead && edge.kind != Kind::ControlTrigger;
+        let count = &mut iteration.counts[edge.local as usize];
+        count.pending -= 1;
+        if edge.port == CONTROL {
+            count.dead += u32::from(source.dead);
+        } else {
+            match outputs.get_mut(edge.port as usize) {
+                Some(value) if !source.dead && !matches!(value, Value::Empty) => {
+                    let slot = &mut iteration.slots[edge.slot as usize];
+                    if edge.last && !KEEP {
+                        // The slot is empty, so this is a move that drops nothing.
+                        std::mem::swap(slot, value);
+                    } else {
+                        *slot = value.clone();
+                    }
+                }
+                _ => count.dead += 1,
+            }
+        }
+        if count.pending == 0 {
+            let dead = count.dead > 0 && edge.kind != Kind::ControlTrigger;
             if dead && iteration.absorbs(edge) {
                 continue;
             }
@@ -187,6 +192,54 @@ pub(crate) fn activate<const KEEP: bool>(
                 dead,
             });
         }
+    }
+}
+
+/// What matters of a Merge to what arrives at it.
+#[derive(Clone, Copy)]
+struct Merge {
+    inputs: u32,
+    from_enter: bool,
+    /// Whether the value is moved to it, not cloned.
+    moves: bool,
+}
+
+/// One edge of [`activate`], to a Merge.
+fn activate_merge(
+    merge: Merge,
+    edge: &Edge,
+    source: SourceOf,
+    iteration: &mut Iteration,
+    index: u32,
+    outputs: &mut [Value],
+    ready: &mut Vec<Task>,
+) {
+    let value = match edge.port {
+        CONTROL => None,
+        port => outputs.get_mut(port as usize),
+    };
+    let alive = !source.dead
+        && match &value {
+            Some(value) => !matches!(value, Value::Empty),
+            None => edge.port == CONTROL,
+        };
+    let count = &mut iteration.counts[edge.local as usize];
+    let arrival = count.arrive_at_merge(edge, alive, merge);
+    if let (true, Some(value)) = (arrival.takes_value, value) {
+        let slot = &mut iteration.slots[edge.slot as usize];
+        if merge.moves {
+            std::mem::swap(slot, value);
+        } else {
+            *slot = value.clone();
+        }
+    }
+    if arrival.is_ready {
+        iteration.running += 1;
+        ready.push(Task {
+            node: edge.target,
+            iteration: index,
+            dead: arrival.is_dead,
+        });
     }
 }
 
@@ -201,7 +254,7 @@ impl Iteration {
     }
 }
 
-/// What an input does to the node it arrives at.
+/// What an input does to the Merge it arrives at.
 struct Arrival {
     is_ready: bool,
     is_dead: bool,
@@ -209,26 +262,12 @@ struct Arrival {
 }
 
 impl Count {
-    #[inline]
-    fn arrive(&mut self, alive: bool) -> Arrival {
-        self.pending -= 1;
-        self.dead += u32::from(!alive);
-        Arrival {
-            is_ready: self.pending == 0,
-            is_dead: self.dead > 0,
-            takes_value: alive,
-        }
-    }
-
     /// A Merge runs when all control inputs came and either a live input came (the first one is taken) or
     /// all are dead. A dead Enter kills it at once: its back edge will never come.
-    fn arrive_at_merge(
-        &mut self,
-        edge: &Edge,
-        alive: bool,
-        inputs: u32,
-        from_enter: bool,
-    ) -> Arrival {
+    fn arrive_at_merge(&mut self, edge: &Edge, alive: bool, merge: Merge) -> Arrival {
+        let Merge {
+            inputs, from_enter, ..
+        } = merge;
         if edge.port == CONTROL {
             self.pending -= 2;
             let dead = self.dead == inputs;
