@@ -5,6 +5,7 @@
 //! Everything that comes from a proto is checked before memory is taken for it.
 
 mod buffer;
+mod counting;
 mod display;
 mod dtype;
 mod element;
@@ -18,6 +19,7 @@ mod variant;
 
 pub use buffer::{ALIGNMENT, Buffer, memory_usage, release_recycled, set_recycle_limit};
 pub use bytes::Bytes;
+pub use counting::CountingAllocator;
 pub use display::{summarize, write_element};
 pub use dtype::{DType, PortType};
 pub use element::{Element, Word};

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use tensorfleet_exec::{KernelCache, Plan, PlanOptions, StepReport, start};
-use tensorfleet_graph::{Cost, Graph, GraphBuilder, OpDef, Registry, cpu, text};
+use tensorfleet_graph::{Cost, Graph, GraphBuilder, NodeId, OpDef, Output, Registry, cpu, text};
 use tensorfleet_kernel::{
     AnyKernel, AsyncCtx, CallDone, CallFrame, CancelToken, Device, DeviceType, FuncRef,
     FunctionRuntime, KernelCtx, LocalRendezvous, NodeInfo, ResourceManager, StepEnv, SystemClock,
@@ -184,18 +185,7 @@ impl Harness {
     /// Starts a step; its results come through the channel.
     pub(crate) fn start(&self, results: usize) -> mpsc::Receiver<Result<Vec<Option<i32>>>> {
         let frame = Arc::new(CallFrame::new(Vec::new(), results));
-        let env = Arc::new(StepEnv {
-            step_id: 1,
-            device: Arc::new(Device::cpu("localhost", 0, 0, 1)),
-            resources: Arc::new(ResourceManager::new()),
-            step_resources: Arc::new(ResourceManager::new()),
-            rendezvous: Arc::new(LocalRendezvous::new()),
-            cancel: self.cancel.clone(),
-            pool: self.pool.clone(),
-            functions: Arc::new(NoFunctions),
-            clock: Arc::new(SystemClock::default()),
-            call_frame: frame.clone(),
-        });
+        let env = self.env(&frame);
         let (sender, receiver) = mpsc::channel();
         let calls = AtomicUsize::new(0);
         let done = move |result: Result<StepReport>| {
@@ -216,4 +206,71 @@ impl Harness {
         start(self.plan.clone(), env, false, Box::new(done));
         receiver
     }
+
+    /// Runs to the end on this thread; the times of every node, and who called back.
+    pub(crate) fn record(&self, results: usize) -> (StepReport, ThreadId) {
+        let frame = Arc::new(CallFrame::new(Vec::new(), results));
+        let (sender, receiver) = mpsc::channel();
+        let done = move |result: Result<StepReport>| {
+            let _ = sender.send((result.unwrap(), std::thread::current().id()));
+        };
+        start(self.plan.clone(), self.env(&frame), true, Box::new(done));
+        receiver.try_recv().expect("the step went elsewhere")
+    }
+
+    fn env(&self, frame: &Arc<CallFrame>) -> Arc<StepEnv> {
+        Arc::new(StepEnv {
+            step_id: 1,
+            device: Arc::new(Device::cpu("localhost", 0, 0, 1)),
+            resources: Arc::new(ResourceManager::new()),
+            step_resources: Arc::new(ResourceManager::new()),
+            rendezvous: Arc::new(LocalRendezvous::new()),
+            cancel: self.cancel.clone(),
+            pool: self.pool.clone(),
+            functions: Arc::new(NoFunctions),
+            clock: Arc::new(SystemClock::default()),
+            call_frame: frame.clone(),
+        })
+    }
+}
+
+/// Builds a graph from text in which `NextIteration` lines may name later nodes: they are connected at the end.
+pub(crate) fn graph(text: &str, back_edges: &[(&str, &str)]) -> Graph {
+    let mut builder = GraphBuilder::new(registry());
+    text::parse_graph(&mut builder, text).unwrap();
+    let mut graph = builder.finish();
+    for (merge, next) in back_edges {
+        let merge: NodeId = graph.find(merge).unwrap();
+        let next: NodeId = graph.find(next).unwrap();
+        graph.set_input(merge, 1, Output::from(next)).unwrap();
+    }
+    graph
+}
+
+/// `i` from 0 while `i < limit`, `acc` from `start` adding `i` each time.
+pub(crate) fn counting_loop(limit: i32, parallel: i32) -> Harness {
+    let text = format!(
+        "zero = int32[]{{0}}
+         one = int32[]{{1}}
+         limit = int32[]{{{limit}}}
+         i_in = Enter(zero) {{frame_name='loop', parallel_iterations={parallel}}}
+         acc_in = Enter(zero) {{frame_name='loop', parallel_iterations={parallel}}}
+         limit_c = Enter(limit) {{frame_name='loop', is_constant=true, parallel_iterations={parallel}}}
+         one_c = Enter(one) {{frame_name='loop', is_constant=true, parallel_iterations={parallel}}}
+         i = Merge([i_in, i_in])
+         acc = Merge([acc_in, acc_in])
+         less = TestLess(i, limit_c)
+         cond = LoopCond(less)
+         i_sw = Switch(i, cond)
+         acc_sw = Switch(acc, cond)
+         acc_more = TestAdd(acc_sw:1, i_sw:1)
+         i_more = TestAdd(i_sw:1, one_c)
+         i_next = NextIteration(i_more)
+         acc_next = NextIteration(acc_more)
+         i_out = Exit(i_sw)
+         acc_out = Exit(acc_sw)
+         r0 = _Retval(i_out) {{index=0}}
+         r1 = _Retval(acc_out) {{index=1}}"
+    );
+    Harness::of(&graph(&text, &[("i", "i_next"), ("acc", "acc_next")])).unwrap()
 }

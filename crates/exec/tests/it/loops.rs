@@ -1,49 +1,8 @@
 //! Loops: counting, nesting, loops in dead branches, limited parallel iterations.
 
-use tensorfleet_graph::{Graph, GraphBuilder, NodeId, Output, text};
+use tensorfleet_graph::{GraphBuilder, Output, text};
 
-use crate::harness::{Harness, registry};
-
-/// Builds a graph from text in which `NextIteration` lines may name later nodes: they are connected at the end.
-fn graph(text: &str, back_edges: &[(&str, &str)]) -> Graph {
-    let mut builder = GraphBuilder::new(registry());
-    text::parse_graph(&mut builder, text).unwrap();
-    let mut graph = builder.finish();
-    for (merge, next) in back_edges {
-        let merge: NodeId = graph.find(merge).unwrap();
-        let next: NodeId = graph.find(next).unwrap();
-        graph.set_input(merge, 1, Output::from(next)).unwrap();
-    }
-    graph
-}
-
-/// `i` from 0 while `i < limit`, `acc` from `start` adding `i` each time.
-fn counting_loop(limit: i32, parallel: i32) -> Harness {
-    let text = format!(
-        "zero = int32[]{{0}}
-         one = int32[]{{1}}
-         limit = int32[]{{{limit}}}
-         i_in = Enter(zero) {{frame_name='loop', parallel_iterations={parallel}}}
-         acc_in = Enter(zero) {{frame_name='loop', parallel_iterations={parallel}}}
-         limit_c = Enter(limit) {{frame_name='loop', is_constant=true, parallel_iterations={parallel}}}
-         one_c = Enter(one) {{frame_name='loop', is_constant=true, parallel_iterations={parallel}}}
-         i = Merge([i_in, i_in])
-         acc = Merge([acc_in, acc_in])
-         less = TestLess(i, limit_c)
-         cond = LoopCond(less)
-         i_sw = Switch(i, cond)
-         acc_sw = Switch(acc, cond)
-         acc_more = TestAdd(acc_sw:1, i_sw:1)
-         i_more = TestAdd(i_sw:1, one_c)
-         i_next = NextIteration(i_more)
-         acc_next = NextIteration(acc_more)
-         i_out = Exit(i_sw)
-         acc_out = Exit(acc_sw)
-         r0 = _Retval(i_out) {{index=0}}
-         r1 = _Retval(acc_out) {{index=1}}"
-    );
-    Harness::of(&graph(&text, &[("i", "i_next"), ("acc", "acc_next")])).unwrap()
-}
+use crate::harness::{Harness, counting_loop, graph, registry};
 
 #[test]
 fn counts_with_any_number_of_parallel_iterations() {
