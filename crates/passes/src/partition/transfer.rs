@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tensorfleet_graph::{Graph, Node, NodeId, OpEntry, Output};
 use tensorfleet_kernel::{AttrValue, Attrs};
@@ -32,18 +33,16 @@ pub(super) struct Maker<'a> {
     constant: Arc<OpEntry>,
     identity: Arc<OpEntry>,
     cast: Arc<OpEntry>,
-    attr_names: AttrNames,
+    /// Attributes of transfers made so far, without names.
+    attrs: FxHashMap<(u32, u32, DType, End), Attrs>,
+    tensor_name: Arc<str>,
 }
 
-/// Shared, so that a transfer does not allocate them again.
-struct AttrNames {
-    t: Arc<str>,
-    tensor_type: Arc<str>,
-    tensor_name: Arc<str>,
-    send_device: Arc<str>,
-    recv_device: Arc<str>,
-    incarnation: Arc<str>,
-    client_terminated: Arc<str>,
+/// An end of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum End {
+    Send,
+    Recv,
 }
 
 impl<'a> Maker<'a> {
@@ -62,39 +61,32 @@ impl<'a> Maker<'a> {
             constant: op("Const")?,
             identity: op("Identity")?,
             cast: op("Cast")?,
-            attr_names: AttrNames {
-                t: "T".into(),
-                tensor_type: "tensor_type".into(),
-                tensor_name: "tensor_name".into(),
-                send_device: "send_device".into(),
-                recv_device: "recv_device".into(),
-                incarnation: "send_device_incarnation".into(),
-                client_terminated: "client_terminated".into(),
-            },
+            attrs: FxHashMap::default(),
+            tensor_name: "tensor_name".into(),
         })
     }
 
     /// `_Send` of an output of the sender's part.
-    pub(super) fn send(&self, name: Arc<str>, channel: &Channel, from: Output) -> Node {
+    pub(super) fn send(&mut self, name: Arc<str>, channel: &Channel, from: Output) -> Node {
         let op = match is_host_type(channel.dtype) {
             true => &self.host_send,
             false => &self.send,
         };
         let mut node = self.node(name, op, channel.from);
-        node.attrs = self.attrs(channel, &self.attr_names.t);
+        node.attrs = self.attrs(channel, End::Send);
         node.inputs = smallvec![from];
         node.input_types = smallvec![channel.dtype.into()];
         node
     }
 
     /// `_Recv` in the receiver's part.
-    pub(super) fn recv(&self, name: Arc<str>, channel: &Channel, on_host: bool) -> Node {
+    pub(super) fn recv(&mut self, name: Arc<str>, channel: &Channel, on_host: bool) -> Node {
         let op = match on_host {
             true => &self.host_recv,
             false => &self.recv,
         };
         let mut node = self.node(name, op, channel.to);
-        node.attrs = self.attrs(channel, &self.attr_names.tensor_type);
+        node.attrs = self.attrs(channel, End::Recv);
         node.output_types = smallvec![channel.dtype.into()];
         node
     }
@@ -111,7 +103,7 @@ impl<'a> Maker<'a> {
     /// What the consumers of a control edge wait for.
     pub(super) fn arrival(&self, name: Arc<str>, device: u32, recv: NodeId) -> Node {
         let mut node = self.node(name, &self.identity, device);
-        node.attrs.set(self.attr_names.t.clone(), DType::F32.into());
+        node.attrs.set("T", DType::F32.into());
         node.inputs = smallvec![recv.output(0)];
         node.input_types = smallvec![DType::F32.into()];
         node.output_types = smallvec![DType::F32.into()];
@@ -153,21 +145,32 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn attrs(&self, channel: &Channel, type_attr: &Arc<str>) -> Attrs {
-        let names = &self.attr_names;
-        let device = |index: u32| AttrValue::S(self.device_names[index as usize].clone());
-        let incarnation = self.devices[channel.from as usize].incarnation;
-        let mut attrs = Attrs::new();
-        attrs.set(names.client_terminated.clone(), AttrValue::B(false));
-        attrs.set(names.recv_device.clone(), device(channel.to));
-        attrs.set(names.send_device.clone(), device(channel.from));
-        // The wire has no unsigned attributes: the bits are what counts.
-        attrs.set(names.incarnation.clone(), AttrValue::I(incarnation as i64));
+    /// The attributes of one end of a transfer: all but the name is the same for many.
+    fn attrs(&mut self, channel: &Channel, end: End) -> Attrs {
+        let key = (channel.from, channel.to, channel.dtype, end);
+        let (devices, names) = (self.devices, &self.device_names);
+        let like = self.attrs.entry(key).or_insert_with(|| {
+            let device = |index: u32| AttrValue::S(names[index as usize].clone());
+            let incarnation = devices[channel.from as usize].incarnation;
+            let mut attrs = Attrs::new();
+            attrs.set("client_terminated", AttrValue::B(false));
+            attrs.set("recv_device", device(channel.to));
+            attrs.set("send_device", device(channel.from));
+            // The wire has no unsigned attributes: the bits are what counts.
+            attrs.set("send_device_incarnation", AttrValue::I(incarnation as i64));
+            attrs.set("tensor_name", AttrValue::S(Bytes::new()));
+            let type_attr = match end {
+                End::Send => "T",
+                End::Recv => "tensor_type",
+            };
+            attrs.set(type_attr, channel.dtype.into());
+            attrs
+        });
+        let mut attrs = like.clone();
         attrs.set(
-            names.tensor_name.clone(),
+            self.tensor_name.clone(),
             AttrValue::S(channel.tensor_name.clone()),
         );
-        attrs.set(type_attr.clone(), channel.dtype.into());
         attrs
     }
 

@@ -1,5 +1,6 @@
 //! How long partitioning takes: release builds only, since the bound is for them.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tensorfleet_graph::{Graph, GraphBuilder, Output};
@@ -16,7 +17,8 @@ fn large(nodes: usize) -> Graph {
     while values.len() < nodes {
         let mut recent = || values[values.len() - 1 - random.below(values.len().min(50))];
         let (x, y, after) = (recent(), recent(), recent());
-        let mut node = builder.op("AddV2").input(x).input(y);
+        let name = format!("layer/add_{}", values.len());
+        let mut node = builder.op("AddV2").name(name).input(x).input(y);
         if values.len().is_multiple_of(10) {
             node = node.control(after.node);
         }
@@ -24,6 +26,18 @@ fn large(nodes: usize) -> Graph {
         values.push(value);
     }
     builder.finish()
+}
+
+/// The processor time of this thread where the system tells, so that a busy machine does not count;
+/// elsewhere the time.
+fn now() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let scheduled = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = scheduled.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanos.map_or_else(
+        || START.get_or_init(Instant::now).elapsed(),
+        Duration::from_nanos,
+    )
 }
 
 #[test]
@@ -39,9 +53,12 @@ fn ten_thousand_nodes_take_less_than_20_ms() {
         let mut sizes = Vec::new();
         for _ in 0..10 {
             let copy = graph.clone();
-            let start = Instant::now();
+            // The kernel's account is brought up to date when a thread gives way.
+            std::thread::yield_now();
+            let started = now();
             let parts = split(copy, &table, &placed).unwrap();
-            best = best.min(start.elapsed());
+            std::thread::yield_now();
+            best = best.min(now().saturating_sub(started));
             sizes = parts.iter().map(|part| part.graph.len()).collect();
         }
         assert!(best < Duration::from_millis(20), "{what}: {best:?}");
