@@ -83,3 +83,21 @@ fn untaken_branches_are_dead_and_merges_wait_for_control() {
         assert_eq!(harness.run(3).unwrap(), [None, Some(2), Some(1)]);
     }
 }
+
+#[test]
+fn a_chain_runs_on_the_calling_thread() {
+    let mut text = String::from("one = int32[]{1}\na0 = TestAdd(one, one)\n");
+    for index in 1..1000 {
+        text += &format!("a{index} = TestAdd(a{}, one)\n", index - 1);
+    }
+    text += "r = _Retval(a999) {index=0}";
+    let harness = Harness::new(&text);
+    for _ in 0..8 {
+        let (report, caller) = harness.again().record(1);
+        assert_eq!(report.nodes.len(), 1002);
+        assert_eq!(caller, std::thread::current().id());
+        let first = report.nodes[0].thread;
+        let elsewhere = report.nodes.iter().filter(|node| node.thread != first);
+        assert_eq!(elsewhere.count(), 0, "nodes ran on other threads");
+    }
+}

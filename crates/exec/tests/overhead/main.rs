@@ -1,4 +1,4 @@
-//! What a step costs besides its kernels: allocations are counted, and so are the threads that take part.
+//! What a step costs besides its kernels: its allocations are counted.
 //!
 //! A binary of its own, because the counting allocator is the whole process's.
 
@@ -60,17 +60,4 @@ fn iterations_of_a_loop_allocate_nothing() {
         long, short,
         "allocations of a step grow with its iterations"
     );
-}
-
-#[test]
-fn a_chain_runs_on_the_calling_thread() {
-    let harness = chain(1000);
-    for _ in 0..8 {
-        let (report, caller) = harness.again().record(1);
-        assert_eq!(report.nodes.len(), 1002);
-        assert_eq!(caller, std::thread::current().id());
-        let first = report.nodes[0].thread;
-        let elsewhere = report.nodes.iter().filter(|node| node.thread != first);
-        assert_eq!(elsewhere.count(), 0, "nodes ran on other threads");
-    }
 }
