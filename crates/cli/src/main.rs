@@ -22,6 +22,12 @@ fn main() -> ExitCode {
         Command::Inspect(inspect) => commands::inspect::run(&inspect, &mut out),
         Command::Ops(ops) => commands::ops::run(&ops, &mut out),
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint.command, &mut out),
+        Command::Serve(serve) => commands::serve::run(&serve, &mut out),
+        Command::Local(local) => commands::serve::run_local(&local, &mut out),
+        Command::Devices(target) => commands::devices::run(&target, &mut out),
+        Command::Status(target) => commands::status::run(&target, &mut out),
+        Command::Stop(stop) => commands::stop::run(&stop, &mut out),
+        Command::Reset(reset) => commands::reset::run(&reset, &mut out),
     };
     match result.and_then(|()| out.flush().map_err(Into::into)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,3 +1,15 @@
 //! gRPC servers and clients for masters and workers. The only crate that knows gRPC.
 
+pub mod admin;
 pub mod grpc;
+mod lanes;
+mod master_client;
+mod peers;
+mod remote;
+mod server;
+mod services;
+mod session;
+
+pub use master_client::MasterClient;
+pub use server::{Server, ServerOptions};
+pub use session::{Callable, ConnectOptions, PartialRun, Session};

@@ -17,6 +17,7 @@
 
 mod callable;
 mod metadata;
+mod optimizer;
 mod options;
 mod partial;
 mod prepared;
@@ -25,6 +26,7 @@ mod session;
 
 pub use callable::{Callable, CallableOptions};
 pub use metadata::{NodeTiming, RunMetadata};
+pub use optimizer::optimizer;
 pub use options::{RunOptions, SessionOptions};
 pub use partial::PartialRun;
 pub use progress::PartialProgress;

@@ -8,11 +8,10 @@ use rustc_hash::FxHashMap;
 use tensorfleet_exec::{KernelCache, Optimize, StepReport, start};
 use tensorfleet_graph::{Graph, Registry};
 use tensorfleet_kernel::{
-    CallDone, CallFrame, CancelToken, Device, FuncRef, FunctionRuntime, LocalRendezvous,
-    ResourceManager, StepEnv,
+    CallFrame, CancelToken, Device, LocalRendezvous, ResourceManager, StepEnv,
 };
 use tensorfleet_math::par::Pool;
-use tensorfleet_passes::{Boundary, PassOptions, Roots, Signature, optimize};
+use tensorfleet_passes::{Boundary, PassOptions, Signature};
 use tensorfleet_proto::GraphDef;
 use tensorfleet_status::{
     Result, Status, cancelled, deadline_exceeded, failed_precondition, internal, invalid_argument,
@@ -20,6 +19,7 @@ use tensorfleet_status::{
 use tensorfleet_tensor::Tensor;
 
 use crate::metadata::RunMetadata;
+use crate::optimizer::optimizer;
 use crate::options::{RunOptions, SessionOptions};
 use crate::prepared::{Compiler, Prepared};
 
@@ -67,7 +67,12 @@ impl Session {
             .pool
             .clone()
             .unwrap_or_else(|| Arc::new(Pool::new(threads)));
-        let optimize = optimizer(&options, &device, &pool);
+        let passes = if options.optimize {
+            PassOptions::ALL
+        } else {
+            PassOptions::NONE
+        };
+        let optimize = optimizer(passes, &device, &pool, &options.clock);
         Ok(Session {
             state: Mutex::new(State {
                 graph: Arc::new(Graph::new(registry.clone())),
@@ -298,43 +303,6 @@ impl Session {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The passes as the options want them. Folding runs kernels in a step of its own.
-fn optimizer(options: &SessionOptions, device: &Arc<Device>, pool: &Arc<Pool>) -> Optimize {
-    let env = Arc::new(StepEnv {
-        step_id: 0,
-        device: device.clone(),
-        resources: Arc::new(ResourceManager::new()),
-        step_resources: Arc::new(ResourceManager::new()),
-        rendezvous: Arc::new(LocalRendezvous::new()),
-        cancel: CancelToken::new(),
-        pool: pool.clone(),
-        functions: Arc::new(NoFunctions),
-        clock: options.clock.clone(),
-        call_frame: Arc::new(CallFrame::default()),
-    });
-    let passes = if options.optimize {
-        PassOptions::ALL
-    } else {
-        PassOptions::NONE
-    };
-    Arc::new(move |graph, ids| {
-        let roots = Roots::of(&graph, ids.iter().copied());
-        optimize(graph, &roots, passes, &env)
-    })
-}
-
-/// Nothing that is folded calls functions.
-struct NoFunctions;
-
-impl FunctionRuntime for NoFunctions {
-    fn call(&self, func: &FuncRef, _: Vec<Tensor>, _: &Arc<StepEnv>, done: CallDone) {
-        done(Err(internal!(
-            "function {} was called while folding constants",
-            func.name
-        )));
     }
 }
 

@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("train", &["graph", "ops", "session", "rpc"]),
     ("tensorfleet", &["train"]),
     ("dashboard", &["status"]),
-    ("cli", &["tensorfleet", "dashboard"]),
+    ("cli", &["tensorfleet", "dashboard", "rpc"]),
     ("python", &["tensorfleet", "dashboard"]),
     ("testkit", &["tensorfleet"]),
     ("xtask", &[]),

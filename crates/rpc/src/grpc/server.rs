@@ -2,13 +2,16 @@
 
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use tensorfleet_status::{Result, Status, deadline_exceeded};
+use tensorfleet_status::{Result, Status, deadline_exceeded, internal};
 use tensorfleet_tensor::Segments;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -171,6 +174,8 @@ impl<S: Service> Connection<S> {
                 })
                 .await
         };
+        let mut call = pin!(call);
+        let call = poll_fn(|context| catch(|| call.as_mut().poll(context)));
         let result = tokio::select! {
             biased;
             result = call => result,
@@ -184,6 +189,19 @@ impl<S: Service> Connection<S> {
             Err(status) => send_error(&mut respond, &status),
         };
     }
+}
+
+/// A panic in a call fails that call.
+fn catch<T>(poll: impl FnOnce() -> Poll<Result<T>>) -> Poll<Result<T>> {
+    catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        tracing::error!("a call panicked: {text}");
+        Poll::Ready(Err(internal!("the server failed to answer: {text}")))
+    })
 }
 
 async fn expired(deadline: Option<Instant>) {

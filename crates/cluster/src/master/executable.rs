@@ -1,0 +1,143 @@
+//! [`Executable`]: one signature of a session's graph, ready to run on every task that has a part of it.
+
+use std::sync::Arc;
+
+use tensorfleet_graph::Graph;
+use tensorfleet_passes::{Boundary, Rewritten, Signature, rewrite};
+use tensorfleet_proto as pb;
+use tensorfleet_status::{Result, internal};
+use tensorfleet_tensor::DType;
+use tokio::task::JoinSet;
+
+use super::session::MasterSession;
+use crate::api::WorkerApi;
+use crate::task::TaskName;
+use crate::worker::graph::RegisteredGraph;
+
+/// A prepared signature.
+pub(crate) struct Executable {
+    pub(super) signature: Signature,
+    pub(super) feed_types: Vec<DType>,
+    /// The part of the master's own task, run by a direct call.
+    pub(super) local: Arc<RegisteredGraph>,
+    /// The parts of other tasks.
+    pub(super) remote: Vec<RemotePart>,
+    /// The graph it was made from.
+    pub(super) graph: Arc<Graph>,
+    /// What a callable runs with.
+    pub(super) run_options: pb::RunOptions,
+}
+
+/// A part that another task runs.
+pub(super) struct RemotePart {
+    pub(super) task: TaskName,
+    pub(super) worker: Arc<dyn WorkerApi>,
+    pub(super) graph_handle: String,
+}
+
+/// What building finds before any other task is asked.
+struct Prepared {
+    feed_types: Vec<DType>,
+    local: Arc<RegisteredGraph>,
+    remote: Vec<(usize, pb::GraphDef)>,
+}
+
+impl Executable {
+    /// Rewrites for feeds and fetches, optimises, splits by task, and registers the parts.
+    ///
+    /// With `stepwise`, feeds and fetches go through the rendezvous one by one.
+    pub(super) async fn build(
+        session: &MasterSession,
+        signature: Signature,
+        stepwise: bool,
+    ) -> Result<Arc<Executable>> {
+        let graph = session.graph();
+        let (devices, config) = (session.devices.clone(), session.config.clone());
+        let (optimize, local) = (session.optimize.clone(), session.local.clone());
+        let transfers = session.transfers.clone();
+        let (source, wanted) = (graph.clone(), signature.clone());
+        let prepare = move || {
+            let device = devices.client();
+            let boundary = if stepwise {
+                let incarnation = devices.client_incarnation();
+                Boundary::Rendezvous {
+                    device,
+                    incarnation,
+                }
+            } else {
+                Boundary::Call { device }
+            };
+            let Rewritten {
+                graph,
+                roots,
+                feed_types,
+            } = rewrite(&source, &wanted, boundary)?;
+            let roots = roots.ids(&graph);
+            let graph = optimize(graph, &roots)?;
+            let empty = graph.empty_like();
+            let (mut own, mut remote) = (None, Vec::new());
+            for part in devices.split(graph, &config, &transfers)? {
+                match part.part {
+                    0 => own = Some(part.graph),
+                    task => remote.push((task as usize, part.graph.export()?)),
+                }
+            }
+            Ok(Prepared {
+                feed_types,
+                local: Arc::new(RegisteredGraph::build(&local, own.unwrap_or(empty))?),
+                remote,
+            })
+        };
+        let prepared = session.worker.env().off_thread(prepare).await?;
+        Ok(Arc::new(Executable {
+            feed_types: prepared.feed_types,
+            local: prepared.local,
+            remote: register(session, prepared.remote).await?,
+            signature,
+            graph,
+            run_options: pb::RunOptions::default(),
+        }))
+    }
+
+    /// Whether tensors may be left over at the end of a step.
+    pub(super) fn has_transfers(&self) -> bool {
+        !self.remote.is_empty() || self.local.has_transfers()
+    }
+}
+
+/// Hands the parts to their tasks, all at once.
+async fn register(
+    session: &MasterSession,
+    parts: Vec<(usize, pb::GraphDef)>,
+) -> Result<Vec<RemotePart>> {
+    let mut registering = JoinSet::new();
+    for (task, graph_def) in parts {
+        let task = &session.tasks[task];
+        let worker = task
+            .remote
+            .clone()
+            .ok_or_else(|| internal!("{} has no channel to itself", task.name))?;
+        let request = pb::RegisterGraphRequest {
+            session_handle: session.handle().to_owned(),
+            graph_def: Some(graph_def),
+            graph_options: session.config.graph_options.clone(),
+            config_proto: Some(session.config.clone()),
+            create_worker_session_called: true,
+            ..pb::RegisterGraphRequest::default()
+        };
+        let task = task.name.clone();
+        registering.spawn(async move {
+            let answer = worker.register_graph(request).await;
+            answer.map(|answer| RemotePart {
+                task,
+                worker,
+                graph_handle: answer.graph_handle,
+            })
+        });
+    }
+    let mut registered = Vec::new();
+    while let Some(joined) = registering.join_next().await {
+        registered.push(joined.map_err(|error| internal!("registering a part failed: {error}"))??);
+    }
+    Ok(registered)
+}

@@ -1,0 +1,159 @@
+//! Partial runs: a step whose feeds come and whose fetches go in several calls.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tensorfleet_kernel::{CallFrame, CancelToken, Received, Rendezvous};
+use tensorfleet_passes::Signature;
+use tensorfleet_proto as pb;
+use tensorfleet_session::PartialProgress;
+use tensorfleet_status::{Result, cancelled, deadline_exceeded, internal, invalid_argument};
+use tensorfleet_tensor::Tensor;
+use tokio::sync::oneshot;
+
+use super::config;
+use super::executable::Executable;
+use super::run::{from_task, named};
+use super::session::MasterSession;
+use crate::ids;
+use crate::worker::step::{StepInput, StepStats};
+
+/// A step in progress. Dropping it cancels what is left of it.
+pub(super) struct PartialRun {
+    progress: PartialProgress,
+    rendezvous: Arc<dyn Rendezvous>,
+    cancel: CancelToken,
+    step_id: i64,
+    ended: Mutex<Option<oneshot::Receiver<Result<StepStats>>>>,
+}
+
+impl Drop for PartialRun {
+    fn drop(&mut self) {
+        self.cancel
+            .cancel(cancelled!("the partial run was given up").derived());
+    }
+}
+
+impl MasterSession {
+    /// Starts a step with all the feeds, fetches and targets it will ever have; its handle.
+    pub(super) async fn partial_run_setup(
+        &self,
+        request: pb::PartialRunSetupRequest,
+    ) -> Result<String> {
+        let _running = self.begin()?;
+        let signature = Signature {
+            feeds: request.feed,
+            fetches: request.fetch,
+            targets: request.target,
+        };
+        let executable = Executable::build(self, signature, true).await?;
+        let step_id = ids::step_id();
+        let cancel = CancelToken::new();
+        let on_close = cancel.clone();
+        self.cancel
+            .on_cancel(move |reason| on_close.cancel(reason.clone()))
+            .detach();
+        let rendezvous = self
+            .worker
+            .rendezvous_for(&executable.local, step_id, &cancel);
+        let (tell, ended) = oneshot::channel();
+        executable.local.start(
+            StepInput {
+                step_id,
+                call_frame: Arc::new(CallFrame::default()),
+                rendezvous: rendezvous.clone(),
+                cancel: cancel.clone(),
+                record: false,
+            },
+            Box::new(move |result| {
+                // Nobody may ever ask for the end.
+                let _ = tell.send(result);
+            }),
+        );
+        let progress = PartialProgress::new(
+            executable.graph.clone(),
+            &executable.signature.feeds,
+            &executable.feed_types,
+            &executable.signature.fetches,
+        );
+        Ok(self.keep_partial(PartialRun {
+            progress,
+            rendezvous,
+            cancel,
+            step_id,
+            ended: Mutex::new(Some(ended)),
+        }))
+    }
+
+    /// Gives some of the feeds, gets some of the fetches.
+    pub(super) async fn partial_step(
+        &self,
+        handle: &str,
+        names: Vec<String>,
+        tensors: Vec<Tensor>,
+        fetches: Vec<String>,
+        options: &pb::RunOptions,
+    ) -> Result<Vec<pb::NamedTensorProto>> {
+        let run = self.partial_run(handle)?;
+        let feeds: Vec<(&str, Tensor)> = names.iter().map(String::as_str).zip(tensors).collect();
+        let wanted: Vec<&str> = fetches.iter().map(String::as_str).collect();
+        run.progress.advance(&feeds, &wanted)?;
+        let step = self.exchange(&run, feeds, &wanted);
+        let result = match config::timeout(options, &self.config) {
+            None => step.await,
+            Some(timeout) => tokio::time::timeout(timeout, step)
+                .await
+                .unwrap_or_else(|_| Err(deadline_exceeded!("Deadline Exceeded"))),
+        };
+        if result.is_err() || run.progress.is_used_up() {
+            self.forget_partial(handle);
+            self.worker.cleanup_step(run.step_id);
+        }
+        let tensors = result.map_err(|status| from_task(status, &self.worker.env().task))?;
+        named(&fetches, &tensors)
+    }
+
+    async fn exchange(
+        &self,
+        run: &PartialRun,
+        feeds: Vec<(&str, Tensor)>,
+        fetches: &[&str],
+    ) -> Result<Vec<Tensor>> {
+        for (name, tensor) in feeds {
+            let value = Received {
+                tensor,
+                is_dead: false,
+            };
+            run.rendezvous.send(&self.client_key(name), value)?;
+        }
+        let mut tensors = Vec::with_capacity(fetches.len());
+        for name in fetches {
+            let received = crate::worker::receive(&*run.rendezvous, &self.client_key(name)).await?;
+            if received.is_dead {
+                return Err(invalid_argument!(
+                    "The tensor returned for {name} was not valid."
+                ));
+            }
+            tensors.push(received.tensor);
+        }
+        if run.progress.is_used_up() {
+            let ended = run
+                .ended
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            if let Some(ended) = ended {
+                ended
+                    .await
+                    .unwrap_or_else(|_| Err(internal!("the step ended without an answer")))?;
+            }
+        }
+        Ok(tensors)
+    }
+
+    /// The rendezvous key of a feed or fetch.
+    fn client_key(&self, name: &str) -> String {
+        let device = self.devices.client();
+        let incarnation = self.devices.client_incarnation();
+        format!("{device};{incarnation:016x};{device};{name};0:0")
+    }
+}

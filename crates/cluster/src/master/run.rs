@@ -1,0 +1,320 @@
+//! One step of an executable: feeds in, all parts at once, fetches out.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tensorfleet_kernel::{CallFrame, CancelToken};
+use tensorfleet_passes::Signature;
+use tensorfleet_proto as pb;
+use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, invalid_argument};
+use tensorfleet_tensor::Tensor;
+use tokio::task::JoinSet;
+
+use super::config;
+use super::executable::{Executable, RemotePart};
+use super::session::MasterSession;
+use crate::ids;
+use crate::task::TaskName;
+use crate::worker::step::StepStats;
+
+/// How long another task may take to forget a step before nobody waits any more.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a step gives back.
+struct Outcome {
+    tensors: Vec<Tensor>,
+    metadata: pb::RunMetadata,
+}
+
+impl MasterSession {
+    /// Answers RunStep.
+    pub(super) async fn run_step(
+        &self,
+        request: pb::RunStepRequest,
+    ) -> Result<pb::RunStepResponse> {
+        let _running = self.begin()?;
+        let options = request.options.unwrap_or_default();
+        let mut names = Vec::with_capacity(request.feed.len());
+        let mut feeds = Vec::with_capacity(request.feed.len());
+        for feed in request.feed {
+            let tensor = feed.tensor.unwrap_or_default();
+            feeds.push(
+                Tensor::from_proto(&tensor)
+                    .map_err(|error| error.context(format_args!("feed {}", feed.name)))?,
+            );
+            names.push(feed.name);
+        }
+        if !request.partial_run_handle.is_empty() {
+            let tensor = self
+                .partial_step(
+                    &request.partial_run_handle,
+                    names,
+                    feeds,
+                    request.fetch,
+                    &options,
+                )
+                .await?;
+            return Ok(pb::RunStepResponse {
+                tensor,
+                metadata: Some(pb::RunMetadata::default()),
+                ..pb::RunStepResponse::default()
+            });
+        }
+        let executable = self
+            .executable(Signature {
+                feeds: names,
+                fetches: request.fetch,
+                targets: request.target,
+            })
+            .await?;
+        let outcome = self.run_executable(&executable, feeds, &options).await?;
+        Ok(pb::RunStepResponse {
+            tensor: named(&executable.signature.fetches, &outcome.tensors)?,
+            metadata: Some(outcome.metadata),
+            ..pb::RunStepResponse::default()
+        })
+    }
+
+    /// Answers RunCallable.
+    pub(super) async fn run_callable(
+        &self,
+        handle: i64,
+        feeds: Vec<pb::TensorProto>,
+    ) -> Result<pb::RunCallableResponse> {
+        let _running = self.begin()?;
+        let executable = self.callable(handle)?;
+        let wanted = executable.feed_types.len();
+        if feeds.len() != wanted {
+            return Err(invalid_argument!(
+                "Expected {wanted} feed tensors, but got {}",
+                feeds.len()
+            ));
+        }
+        let feeds: Result<Vec<Tensor>> = feeds.iter().map(Tensor::from_proto).collect();
+        let options = executable.run_options.clone();
+        let outcome = self.run_executable(&executable, feeds?, &options).await?;
+        let fetch: Result<Vec<_>> = outcome.tensors.iter().map(Tensor::to_proto).collect();
+        Ok(pb::RunCallableResponse {
+            fetch: fetch?,
+            metadata: Some(outcome.metadata),
+        })
+    }
+
+    async fn run_executable(
+        &self,
+        executable: &Executable,
+        feeds: Vec<Tensor>,
+        options: &pb::RunOptions,
+    ) -> Result<Outcome> {
+        check_feeds(executable, &feeds)?;
+        let step = Step {
+            id: ids::step_id(),
+            record: options.trace_level > 0,
+            graphs: options.output_partition_graphs,
+            cancel: CancelToken::new(),
+        };
+        let _guard = self.cancel.on_cancel({
+            let cancel = step.cancel.clone();
+            move |reason| cancel.cancel(reason.clone())
+        });
+        let frame = Arc::new(CallFrame::new(feeds, executable.signature.fetches.len()));
+        let run = self.run_parts(executable, &step, frame.clone());
+        let result = match config::timeout(options, &self.config) {
+            None => run.await,
+            Some(timeout) => tokio::time::timeout(timeout, run)
+                .await
+                .unwrap_or_else(|_| {
+                    Err(deadline_exceeded!(
+                        "Deadline Exceeded: the step did not end within {timeout:?}"
+                    ))
+                }),
+        };
+        self.clean_up(executable, step.id);
+        let metadata = result?;
+        let mut tensors = Vec::with_capacity(executable.signature.fetches.len());
+        for (name, tensor) in executable.signature.fetches.iter().zip(frame.take_rets()) {
+            // Its node did not run: it is in a branch that was not taken.
+            tensors.push(tensor.ok_or_else(|| {
+                invalid_argument!("The tensor returned for {name} was not valid.")
+            })?);
+        }
+        Ok(Outcome { tensors, metadata })
+    }
+
+    /// Runs all parts to their end; the first root error cancels the others and is what the client sees.
+    async fn run_parts(
+        &self,
+        executable: &Executable,
+        step: &Step,
+        frame: Arc<CallFrame>,
+    ) -> Result<pb::RunMetadata> {
+        let local = self.worker.run(
+            executable.local.clone(),
+            step.id,
+            frame,
+            step.cancel.clone(),
+            step.record,
+        );
+        if executable.remote.is_empty() {
+            let stats = local
+                .await
+                .map_err(|status| from_task(status, &self.worker.env().task))?;
+            return self.local_metadata(executable, step, stats);
+        }
+        let mut remote = JoinSet::new();
+        for part in &executable.remote {
+            remote.spawn(run_remote(part, self.handle(), step));
+        }
+        let mut local = pin!(local);
+        let (mut metadata, mut failed) = (pb::RunMetadata::default(), None::<Status>);
+        let mut local_ended = false;
+        while !local_ended || !remote.is_empty() {
+            let ended = tokio::select! {
+                stats = &mut local, if !local_ended => {
+                    local_ended = true;
+                    stats
+                        .map_err(|status| from_task(status, &self.worker.env().task))
+                        .and_then(|stats| self.local_metadata(executable, step, stats))
+                }
+                Some(joined) = remote.join_next() => joined
+                    .unwrap_or_else(|error| Err(internal!("a part's run was lost: {error}"))),
+            };
+            match ended {
+                Ok(part) => merge(&mut metadata, part),
+                Err(status) => {
+                    // The others must not wait for what will not come.
+                    step.cancel.cancel(status.clone().derived());
+                    remote.abort_all();
+                    failed = Some(match failed.take() {
+                        Some(first) => first.or_root(status),
+                        None => status,
+                    });
+                }
+            }
+        }
+        match failed {
+            Some(status) => Err(status),
+            None => Ok(metadata),
+        }
+    }
+
+    fn local_metadata(
+        &self,
+        executable: &Executable,
+        step: &Step,
+        stats: StepStats,
+    ) -> Result<pb::RunMetadata> {
+        let mut metadata = pb::RunMetadata::default();
+        if step.record {
+            metadata.step_stats = Some(pb::StepStats { dev_stats: stats });
+        }
+        if step.graphs {
+            metadata.partition_graphs = executable.local.partition_graphs()?;
+        }
+        Ok(metadata)
+    }
+
+    /// Lets every task forget what is left of a step; nobody waits for that.
+    pub(super) fn clean_up(&self, executable: &Executable, step_id: i64) {
+        if executable.has_transfers() {
+            self.worker.cleanup_step(step_id);
+        }
+        for part in &executable.remote {
+            let (worker, task) = (part.worker.clone(), part.task.clone());
+            tokio::spawn(async move {
+                let request = pb::CleanupGraphRequest { step_id };
+                match tokio::time::timeout(CLEANUP_TIMEOUT, worker.cleanup_graph(request)).await {
+                    Ok(Ok(_)) => {}
+                    Ok(Err(error)) => tracing::debug!("{task} did not clean up a step: {error}"),
+                    Err(_) => tracing::debug!("{task} did not answer to cleaning up a step"),
+                }
+            });
+        }
+    }
+}
+
+/// One step as all its parts see it.
+struct Step {
+    id: i64,
+    record: bool,
+    graphs: bool,
+    cancel: CancelToken,
+}
+
+/// Runs another task's part; dropping the future cancels it there.
+fn run_remote(
+    part: &RemotePart,
+    session: &str,
+    step: &Step,
+) -> impl Future<Output = Result<pb::RunMetadata>> + Send + 'static {
+    let (worker, task) = (part.worker.clone(), part.task.clone());
+    let request = pb::RunGraphRequest {
+        session_handle: session.to_owned(),
+        create_worker_session_called: true,
+        graph_handle: part.graph_handle.clone(),
+        step_id: step.id,
+        exec_opts: Some(pb::ExecutorOpts {
+            record_timeline: step.record,
+            record_partition_graphs: step.graphs,
+            ..pb::ExecutorOpts::default()
+        }),
+        store_errors_in_response_body: true,
+        request_id: ids::request_id(),
+        ..pb::RunGraphRequest::default()
+    };
+    async move {
+        let answer = worker.run_graph(request).await;
+        let answer = answer.map_err(|status| from_task(status, &task))?;
+        if answer.status_code != 0 {
+            let status = Status::new(
+                Code::from_number(answer.status_code),
+                answer.status_error_message,
+            );
+            return Err(from_task(status, &task));
+        }
+        Ok(pb::RunMetadata {
+            step_stats: answer.step_stats,
+            partition_graphs: answer.partition_graph,
+            ..pb::RunMetadata::default()
+        })
+    }
+}
+
+fn merge(metadata: &mut pb::RunMetadata, part: pb::RunMetadata) {
+    if let Some(stats) = part.step_stats {
+        let all = metadata.step_stats.get_or_insert_default();
+        all.dev_stats.extend(stats.dev_stats);
+    }
+    metadata.partition_graphs.extend(part.partition_graphs);
+}
+
+/// Says which task an error came from.
+pub(super) fn from_task(status: Status, task: &TaskName) -> Status {
+    let text = format!("From {task}:\n{}", status.message());
+    status.with_message(text)
+}
+
+fn check_feeds(executable: &Executable, feeds: &[Tensor]) -> Result<()> {
+    let names = &executable.signature.feeds;
+    for ((tensor, dtype), name) in feeds.iter().zip(&executable.feed_types).zip(names) {
+        if tensor.dtype() != *dtype {
+            return Err(invalid_argument!(
+                "tensor {name} was fed with {}, but it is {dtype}",
+                tensor.dtype()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Tensors by the names they were fetched by.
+pub(super) fn named(names: &[String], tensors: &[Tensor]) -> Result<Vec<pb::NamedTensorProto>> {
+    let named = names.iter().zip(tensors).map(|(name, tensor)| {
+        Ok(pb::NamedTensorProto {
+            name: name.clone(),
+            tensor: Some(tensor.to_proto()?),
+        })
+    });
+    named.collect()
+}

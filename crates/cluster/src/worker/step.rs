@@ -1,0 +1,146 @@
+//! Running a registered graph for one step: all its devices together, to the end, the first error or the cancel.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tensorfleet_exec::{StepReport, start};
+use tensorfleet_kernel::{CallFrame, CancelToken, Rendezvous, ResourceManager, StepEnv};
+use tensorfleet_proto::DeviceStepStats;
+use tensorfleet_session::RunMetadata;
+use tensorfleet_status::{Result, Status, cancelled, internal};
+
+use super::graph::RegisteredGraph;
+
+/// What a step runs with.
+pub(crate) struct StepInput {
+    pub(crate) step_id: i64,
+    /// The client's feeds and fetches, unless they go through the rendezvous.
+    pub(crate) call_frame: Arc<CallFrame>,
+    pub(crate) rendezvous: Arc<dyn Rendezvous>,
+    pub(crate) cancel: CancelToken,
+    /// Whether to record the times of every node.
+    pub(crate) record: bool,
+}
+
+/// What a step reports: times per device if they were recorded.
+pub(crate) type StepStats = Vec<DeviceStepStats>;
+
+type Done = Box<dyn FnOnce(Result<StepStats>) + Send>;
+
+/// Several devices at work on one step.
+struct Together {
+    left: usize,
+    failed: Option<Status>,
+    stats: StepStats,
+    done: Option<Done>,
+}
+
+impl RegisteredGraph {
+    /// Runs a step. Dropping the future cancels the step.
+    pub(crate) async fn run(self: Arc<Self>, input: StepInput) -> Result<StepStats> {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let done: Done = Box::new(move |result| {
+            // Whoever waited may be gone.
+            let _ = tell.send(result);
+        });
+        let mut cancel = CancelOnDrop(Some(input.cancel.clone()));
+        if self.is_quick() {
+            self.start(input, done);
+        } else {
+            let pool = self.env.pool.clone();
+            pool.spawn(Box::new(move || self.start(input, done)));
+        }
+        let result = told.await;
+        cancel.0 = None;
+        result.unwrap_or_else(|_| Err(internal!("the step ended without an answer")))
+    }
+
+    /// Starts all devices; drives the step on this thread as far as it goes without waiting.
+    pub(crate) fn start(&self, input: StepInput, done: Done) {
+        let (began, began_wall) = (self.env.now(), self.env.clock.wall());
+        let together = Arc::new(Mutex::new(Together {
+            left: self.parts.len(),
+            failed: None,
+            stats: Vec::new(),
+            done: Some(done),
+        }));
+        if self.parts.is_empty() {
+            return finish(&together);
+        }
+        let step_resources = Arc::new(ResourceManager::new());
+        for part in &self.parts {
+            let env = Arc::new(StepEnv {
+                step_id: input.step_id as u64,
+                device: part.device.clone(),
+                resources: part.device.resources.clone(),
+                step_resources: step_resources.clone(),
+                rendezvous: input.rendezvous.clone(),
+                cancel: input.cancel.clone(),
+                pool: self.env.pool.clone(),
+                functions: part.functions.clone(),
+                clock: self.env.clock.clone(),
+                call_frame: input.call_frame.clone(),
+            });
+            let (together, plan, device) =
+                (together.clone(), part.plan.clone(), part.device.clone());
+            let (rendezvous, cancel) = (input.rendezvous.clone(), input.cancel.clone());
+            let (record, several) = (input.record, self.parts.len() > 1);
+            let ended = move |result: Result<StepReport>| {
+                let mut state = together.lock().unwrap_or_else(PoisonError::into_inner);
+                match result {
+                    Ok(report) if record => {
+                        let metadata =
+                            RunMetadata::new(&device.name, &plan, report, began_wall, began);
+                        state.stats.extend(metadata.to_step_stats().dev_stats);
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        state.failed = Some(match state.failed.take() {
+                            Some(first) => first.or_root(error.clone()),
+                            None => error.clone(),
+                        });
+                        drop(state);
+                        // The others must not wait for what will not come.
+                        rendezvous.abort(error.clone().derived());
+                        if several {
+                            cancel.cancel(error.derived());
+                        }
+                        state = together.lock().unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+                state.left -= 1;
+                let last = state.left == 0;
+                drop(state);
+                if last {
+                    finish(&together);
+                }
+            };
+            start(part.plan.clone(), env, input.record, Box::new(ended));
+        }
+        let took = self.env.now().saturating_sub(began);
+        self.took(took.as_nanos() as u64);
+    }
+}
+
+fn finish(together: &Mutex<Together>) {
+    let mut state = together.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = match state.failed.take() {
+        Some(status) => Err(status),
+        None => Ok(std::mem::take(&mut state.stats)),
+    };
+    let done = state.done.take();
+    drop(state);
+    if let Some(done) = done {
+        done(result);
+    }
+}
+
+/// A step whose caller went away is cancelled.
+struct CancelOnDrop(Option<CancelToken>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancel) = self.0.take() {
+            cancel.cancel(cancelled!("Step was cancelled: nobody waits for it any more").derived());
+        }
+    }
+}

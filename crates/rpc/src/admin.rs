@@ -1,0 +1,134 @@
+//! Our own service on the same port: what a server is doing, and how to stop it.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, header};
+use tensorfleet_cluster::{Master, Worker};
+use tensorfleet_status::{Result, permission_denied};
+use tensorfleet_tensor::memory_usage;
+use tokio::sync::watch;
+
+/// `Status`: what the server is doing.
+pub const STATUS: &str = "/tensorfleet.Admin/Status";
+/// `Stop`: ends the server after a grace period.
+pub const STOP: &str = "/tensorfleet.Admin/Stop";
+
+/// Asks for [`StatusResponse`].
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct StatusRequest {}
+
+/// What a server is doing.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct StatusResponse {
+    /// The version of the program.
+    #[prost(string, tag = "1")]
+    pub version: String,
+    /// Its task, `/job:J/replica:0/task:T`.
+    #[prost(string, tag = "2")]
+    pub task: String,
+    /// The process.
+    #[prost(uint32, tag = "3")]
+    pub pid: u32,
+    /// Seconds since it started.
+    #[prost(double, tag = "4")]
+    pub uptime_seconds: f64,
+    /// Sessions open on its master.
+    #[prost(uint64, tag = "5")]
+    pub sessions: u64,
+    /// Sessions open on its worker, its own master's too.
+    #[prost(uint64, tag = "6")]
+    pub worker_sessions: u64,
+    /// Steps with tensors under way.
+    #[prost(uint64, tag = "7")]
+    pub steps: u64,
+    /// Bytes in large live tensors.
+    #[prost(uint64, tag = "8")]
+    pub tensor_bytes: u64,
+    /// Bytes of freed tensors kept for reuse.
+    #[prost(uint64, tag = "9")]
+    pub recycled_bytes: u64,
+    /// Whether it is stopping.
+    #[prost(bool, tag = "10")]
+    pub stopping: bool,
+}
+
+/// Asks the server to stop.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct StopRequest {
+    /// How long running steps may go on; unset for the server's own grace period.
+    #[prost(double, optional, tag = "1")]
+    pub grace_seconds: Option<f64>,
+}
+
+/// The server is stopping.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct StopResponse {}
+
+/// How a server is asked to stop: with this grace, or its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct StopOrder {
+    pub(crate) grace: Option<Duration>,
+}
+
+/// The state behind the service.
+pub(crate) struct Admin {
+    pub(crate) token: Option<String>,
+    pub(crate) stop: watch::Sender<Option<StopOrder>>,
+    pub(crate) started: Instant,
+}
+
+impl Admin {
+    pub(crate) fn status(&self, master: &Master, worker: &Worker) -> StatusResponse {
+        let (worker_sessions, steps) = worker.usage();
+        let (live, recycled) = memory_usage();
+        StatusResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            task: worker.env().task.to_string(),
+            pid: std::process::id(),
+            uptime_seconds: self.started.elapsed().as_secs_f64(),
+            sessions: master.session_count() as u64,
+            worker_sessions: worker_sessions as u64,
+            steps: steps as u64,
+            tensor_bytes: live as u64,
+            recycled_bytes: recycled as u64,
+            stopping: self.stop.borrow().is_some(),
+        }
+    }
+
+    /// Administration needs the token; without one, it must come from this machine.
+    pub(crate) fn check(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<()> {
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        match (&self.token, given) {
+            (Some(token), Some(given)) if same(token, given) => Ok(()),
+            (Some(_), _) => Err(permission_denied!(
+                "stopping this server needs its admin token: give it with --token or TENSORFLEET_ADMIN_TOKEN"
+            )),
+            (None, _) if peer.ip().is_loopback() => Ok(()),
+            (None, _) => Err(permission_denied!(
+                "this server has no admin token, so it can only be stopped from its own machine; {} is not",
+                peer.ip()
+            )),
+        }
+    }
+
+    pub(crate) fn stop(&self, request: StopRequest) -> Result<StopResponse> {
+        let grace = request
+            .grace_seconds
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        self.stop.send_replace(Some(StopOrder { grace }));
+        Ok(StopResponse {})
+    }
+}
+
+/// Compares in a time that tells nothing about where two texts differ.
+fn same(token: &str, given: &str) -> bool {
+    token.len() == given.len()
+        && token
+            .bytes()
+            .zip(given.bytes())
+            .fold(0, |difference, (a, b)| difference | (a ^ b))
+            == 0
+}

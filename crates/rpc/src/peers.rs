@@ -1,0 +1,61 @@
+//! [`GrpcPeers`]: the tasks of a cluster, each behind one channel that is opened when it is needed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use tensorfleet_cluster::{Peers, TaskName, Worker, WorkerApi};
+
+use crate::grpc::{Channel, Limits};
+use crate::remote::RemoteWorker;
+
+/// The tasks of a cluster as one of them sees them.
+pub(crate) struct GrpcPeers {
+    own: TaskName,
+    /// Set once the worker is made, which needs its peers; weak because it keeps them.
+    local: OnceLock<Weak<Worker>>,
+    addresses: BTreeMap<TaskName, String>,
+    limits: Limits,
+    opened: Mutex<BTreeMap<TaskName, Arc<RemoteWorker>>>,
+}
+
+impl GrpcPeers {
+    pub(crate) fn new(
+        own: TaskName,
+        addresses: BTreeMap<TaskName, String>,
+        limits: Limits,
+    ) -> GrpcPeers {
+        GrpcPeers {
+            own,
+            local: OnceLock::new(),
+            addresses,
+            limits,
+            opened: Mutex::default(),
+        }
+    }
+
+    /// Names the worker of this task. Only the first call has an effect.
+    pub(crate) fn set_local(&self, worker: &Arc<Worker>) {
+        let _ = self.local.set(Arc::downgrade(worker));
+    }
+}
+
+impl Peers for GrpcPeers {
+    fn tasks(&self) -> Vec<TaskName> {
+        self.addresses.keys().cloned().collect()
+    }
+
+    fn worker(&self, task: &TaskName) -> Option<Arc<dyn WorkerApi>> {
+        if *task == self.own {
+            let local = self.local.get()?.upgrade()?;
+            return Some(local);
+        }
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(worker) = opened.get(task) {
+            return Some(worker.clone());
+        }
+        let channel = Channel::new(self.addresses.get(task)?, self.limits.clone());
+        let worker = Arc::new(RemoteWorker::new(task.clone(), channel));
+        opened.insert(task.clone(), worker.clone());
+        Some(worker)
+    }
+}

@@ -1,0 +1,368 @@
+//! [`Server`]: one task of a cluster on one port.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tensorfleet_cluster::{
+    ClusterSpec, Master, MasterOptions, ServerSpec, TaskName, Worker, WorkerEnv, ids,
+};
+use tensorfleet_kernel::{Clock, Device, SystemClock};
+use tensorfleet_math::par::Pool;
+use tensorfleet_passes::PassOptions;
+use tensorfleet_proto::{ConfigProto, ServerDef};
+use tensorfleet_session::optimizer;
+use tensorfleet_status::{Result, failed_precondition, internal, invalid_argument, unavailable};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::admin::{Admin, StopOrder};
+use crate::grpc::{Limits, serve};
+use crate::peers::GrpcPeers;
+use crate::services::Services;
+
+/// How long a cancelled step may take to answer before its connection is cut.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
+
+/// How often idle sessions are looked for, at most.
+const COLLECT_EVERY: Duration = Duration::from_secs(10);
+
+/// What a server is made with besides its place in the cluster.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Listen on this host instead of the one in the own address, such as `0.0.0.0`.
+    pub bind: Option<String>,
+    /// How long running steps may go on when the server stops.
+    pub grace: Duration,
+    /// Message sizes and windows.
+    pub limits: Limits,
+    /// Sessions that did nothing for this long are closed; by default they stay.
+    pub session_idle: Option<Duration>,
+    /// Who has it may stop the server; without one only this machine may.
+    pub admin_token: Option<String>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            bind: None,
+            grace: Duration::from_secs(10),
+            limits: Limits::default(),
+            session_idle: None,
+            admin_token: None,
+        }
+    }
+}
+
+/// One task of a cluster: a master and a worker behind one port.
+///
+/// ```
+/// use tensorfleet_rpc::Server;
+///
+/// let server = Server::create_local(Default::default())?;
+/// assert!(server.target().starts_with("grpc://localhost:"));
+/// server.stop();
+/// server.join();
+/// # Ok::<(), tensorfleet_status::Status>(())
+/// ```
+pub struct Server {
+    spec: ServerSpec,
+    target: String,
+    options: ServerOptions,
+    services: Arc<Services>,
+    stop: watch::Sender<Option<StopOrder>>,
+    state: Arc<(Mutex<State>, Condvar)>,
+    /// Taken when the server is dropped, which must not wait for its threads.
+    runtime: Option<Runtime>,
+}
+
+enum State {
+    /// The port is ours, nobody is answered yet.
+    Bound(std::net::TcpListener),
+    Serving,
+    Stopped,
+}
+
+impl Server {
+    /// Binds the port of a task; [`start`](Self::start) begins to answer.
+    pub fn new(spec: ServerSpec, options: ServerOptions) -> Result<Server> {
+        let config = spec.default_session_config.clone().unwrap_or_default();
+        let listener = listen(&spec, &options)?;
+        let port = listener
+            .local_addr()
+            .map_err(|error| unavailable!("the bound port is not known: {error}"))?
+            .port();
+        let target = spec.target(port)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(cores().max(2))
+            .thread_name("rpc")
+            .enable_all()
+            .build()
+            .map_err(|error| internal!("the server's threads cannot start: {error}"))?;
+
+        let task = TaskName::new(spec.job.clone(), spec.task as usize);
+        let mut addresses: BTreeMap<TaskName, String> = spec
+            .cluster
+            .iter()
+            .map(|(job, index, address)| (TaskName::new(job, index as usize), address.to_owned()))
+            .collect();
+        addresses.insert(
+            task.clone(),
+            target.trim_start_matches("grpc://").to_owned(),
+        );
+        let peers = Arc::new(GrpcPeers::new(
+            task.clone(),
+            addresses,
+            options.limits.clone(),
+        ));
+        let env = Arc::new(worker_env(task, &config, &runtime)?);
+        let client = env
+            .devices
+            .first()
+            .ok_or_else(|| invalid_argument!("device_count leaves the server no CPU"))?;
+        let optimize = optimizer(PassOptions::ALL, client, &env.pool, &env.clock);
+        let worker = Arc::new(Worker::new(env.clone(), peers.clone(), optimize));
+        peers.set_local(&worker);
+        let master = Arc::new(Master::new(
+            worker.clone(),
+            peers,
+            MasterOptions {
+                default_config: config,
+                session_idle: options.session_idle,
+            },
+        ));
+        let (stop, _) = watch::channel(None);
+        let admin = Admin {
+            token: options.admin_token.clone(),
+            stop: stop.clone(),
+            started: Instant::now(),
+        };
+        let services = Arc::new(Services {
+            master,
+            worker,
+            admin,
+            max_message_bytes: options.limits.max_message_bytes,
+        });
+        Ok(Server {
+            spec,
+            target,
+            options,
+            services,
+            stop,
+            state: Arc::new((Mutex::new(State::Bound(listener)), Condvar::new())),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// The server that a message describes, not started.
+    pub fn from_server_def(def: &ServerDef, options: ServerOptions) -> Result<Server> {
+        Server::new(ServerSpec::from_server_def(def)?, options)
+    }
+
+    /// A started server of a task of a cluster; job and index may be left out where there is one choice.
+    pub fn from_cluster(
+        cluster: ClusterSpec,
+        job: Option<&str>,
+        task: Option<u32>,
+        config: Option<ConfigProto>,
+    ) -> Result<Server> {
+        let mut spec = ServerSpec::new(cluster, job, task)?;
+        spec.default_session_config = config;
+        let server = Server::new(spec, ServerOptions::default())?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// A started server that is a cluster of its own: job `local`, one task, any free port.
+    pub fn create_local(config: ConfigProto) -> Result<Server> {
+        let cluster = ClusterSpec::from_jobs([("local", ["localhost:0"])])?;
+        Server::from_cluster(cluster, None, None, Some(config))
+    }
+
+    /// Begins to answer. Starting twice is no error; a stopped server does not start again.
+    pub fn start(&self) -> Result<()> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Serving) {
+            State::Bound(listener) => {
+                self.spawn(listener)?;
+                tracing::info!("Started server with target: {}", self.target);
+                Ok(())
+            }
+            State::Serving => Ok(()),
+            State::Stopped => {
+                *state = State::Stopped;
+                Err(failed_precondition!(
+                    "the server {} was stopped; make a new one",
+                    self.target
+                ))
+            }
+        }
+    }
+
+    /// Blocks until the server has stopped.
+    pub fn join(&self) {
+        let (_, changed) = &*self.state;
+        let mut state = self.lock();
+        while !matches!(*state, State::Stopped) {
+            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Stops: no new calls, running steps get the grace period, then they are cancelled.
+    pub fn stop(&self) {
+        self.stop_within(self.options.grace);
+    }
+
+    /// Like [`stop`](Self::stop) with another grace period.
+    pub fn stop_within(&self, grace: Duration) {
+        let mut state = self.lock();
+        if matches!(*state, State::Bound(_)) {
+            *state = State::Stopped;
+            self.state.1.notify_all();
+            return;
+        }
+        drop(state);
+        self.stop
+            .send_replace(Some(StopOrder { grace: Some(grace) }));
+    }
+
+    /// What clients pass to a session: `grpc://host:port`.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The message that describes the server.
+    pub fn server_def(&self) -> ServerDef {
+        self.spec.to_server_def()
+    }
+
+    /// How many sessions its master has open.
+    pub fn session_count(&self) -> usize {
+        self.services.master.session_count()
+    }
+
+    fn spawn(&self, listener: std::net::TcpListener) -> Result<()> {
+        let Some(runtime) = &self.runtime else {
+            return Err(internal!("the server's threads are gone"));
+        };
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)
+                .map_err(|error| internal!("the port cannot be served: {error}"))?
+        };
+        let (services, limits) = (self.services.clone(), self.options.limits.clone());
+        let (stop, grace) = (self.stop.subscribe(), self.options.grace);
+        let state = self.state.clone();
+        let idle = self.options.session_idle;
+        runtime.spawn(async move {
+            let collector = tokio::spawn(collect_idle(services.master.clone(), idle));
+            run(listener, services, limits, stop, grace).await;
+            collector.abort();
+            *state.0.lock().unwrap_or_else(PoisonError::into_inner) = State::Stopped;
+            state.1.notify_all();
+        });
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Steps may still run on the pool; they end by themselves once their sessions are gone.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Serves until told to stop, then for the grace period.
+async fn run(
+    listener: TcpListener,
+    services: Arc<Services>,
+    limits: Limits,
+    mut stop: watch::Receiver<Option<StopOrder>>,
+    grace: Duration,
+) {
+    let (tell, stopping) = watch::channel(false);
+    let serving = serve(listener, services.clone(), limits, stopping);
+    let mut serving = std::pin::pin!(serving);
+    let order = tokio::select! {
+        () = &mut serving => return,
+        order = stop.wait_for(Option::is_some) => order.ok().and_then(|order| *order),
+    };
+    let grace = order.and_then(|order| order.grace).unwrap_or(grace);
+    tell.send_replace(true);
+    if tokio::time::timeout(grace, &mut serving).await.is_err() {
+        tracing::info!("steps still run after {grace:?} of grace and are cancelled");
+    }
+    services.master.close_all().await;
+    // What was cancelled answers; whatever does not is cut off with its connection.
+    let _ = tokio::time::timeout(CANCEL_GRACE, serving).await;
+}
+
+async fn collect_idle(master: Arc<Master>, idle: Option<Duration>) {
+    let Some(idle) = idle else {
+        return;
+    };
+    loop {
+        tokio::time::sleep((idle / 4).clamp(Duration::from_millis(50), COLLECT_EVERY)).await;
+        master.collect_idle().await;
+    }
+}
+
+fn worker_env(task: TaskName, config: &ConfigProto, runtime: &Runtime) -> Result<WorkerEnv> {
+    let positive = |count: i32| usize::try_from(count).ok().filter(|count| *count > 0);
+    let threads = positive(config.intra_op_parallelism_threads).unwrap_or_else(cores);
+    let cpus = match config.device_count.get("CPU") {
+        Some(count) => positive(*count)
+            .ok_or_else(|| invalid_argument!("device_count asks for {count} CPUs"))?,
+        None => 1,
+    };
+    let devices = (0..cpus)
+        .map(|index| Arc::new(Device::cpu(&task.job, task.index, index, ids::random())))
+        .collect();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    Ok(WorkerEnv {
+        devices,
+        registry: tensorfleet_ops::registry()?,
+        pool: Arc::new(Pool::new(threads)),
+        clock,
+        runtime: runtime.handle().clone(),
+        task,
+    })
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Binds the own address, or the host that the options name.
+fn listen(spec: &ServerSpec, options: &ServerOptions) -> Result<std::net::TcpListener> {
+    let port = spec.listen_port()?;
+    let host = match &options.bind {
+        Some(host) => host.as_str(),
+        None => spec.host()?,
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        unavailable!(
+            "cannot listen on {host}:{port}: {error}; is another server there? --bind 0.0.0.0 listens on all interfaces"
+        )
+    };
+    let mut addresses: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| failed(&error))?
+        .collect();
+    // Clients that try both find us either way; those that try one try this one.
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    let listener =
+        std::net::TcpListener::bind(addresses.as_slice()).map_err(|error| failed(&error))?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| failed(&error))?;
+    Ok(listener)
+}

@@ -1,0 +1,102 @@
+//! The calls a server answers: TensorFlow's master and worker services, and our own administration.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use prost::Message;
+use tensorfleet_cluster::{Master, Worker, WorkerApi};
+use tensorfleet_proto::services::{master, worker};
+use tensorfleet_status::{Result, unimplemented};
+use tensorfleet_tensor::Segments;
+
+use crate::admin::{self, Admin};
+use crate::grpc::{Call, Frames, Service, message};
+
+/// Everything behind one port.
+pub(crate) struct Services {
+    pub(crate) master: Arc<Master>,
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) admin: Admin,
+    pub(crate) max_message_bytes: usize,
+}
+
+impl Service for Services {
+    fn call(
+        self: &Arc<Self>,
+        call: Call,
+    ) -> impl Future<Output = Result<Segments>> + Send + 'static {
+        let services = self.clone();
+        async move { services.dispatch(call).await }
+    }
+}
+
+impl Services {
+    async fn dispatch(&self, call: Call) -> Result<Segments> {
+        let (m, w) = (&self.master, &*self.worker);
+        let body = call.message;
+        match call.path.as_str() {
+            master::RUN_STEP => self.answer(body, |request| m.run_step(request)).await,
+            worker::RUN_GRAPH => self.answer(body, |request| w.run_graph(request)).await,
+            worker::RECV_TENSOR => self.answer(body, |request| w.recv_tensor(request)).await,
+            worker::CLEANUP_GRAPH => self.answer(body, |request| w.cleanup_graph(request)).await,
+
+            master::CREATE_SESSION => self.answer(body, |request| m.create_session(request)).await,
+            master::EXTEND_SESSION => self.answer(body, |request| m.extend_session(request)).await,
+            master::PARTIAL_RUN_SETUP => {
+                self.answer(body, |request| m.partial_run_setup(request))
+                    .await
+            }
+            master::CLOSE_SESSION => self.answer(body, |request| m.close_session(request)).await,
+            master::LIST_DEVICES => self.answer(body, |request| m.list_devices(request)).await,
+            master::RESET => self.answer(body, |request| m.reset(request)).await,
+            master::MAKE_CALLABLE => self.answer(body, |request| m.make_callable(request)).await,
+            master::RUN_CALLABLE => self.answer(body, |request| m.run_callable(request)).await,
+            master::RELEASE_CALLABLE => {
+                self.answer(body, |request| m.release_callable(request))
+                    .await
+            }
+
+            worker::GET_STATUS => self.answer(body, |request| w.get_status(request)).await,
+            worker::CREATE_WORKER_SESSION => {
+                self.answer(body, |request| w.create_worker_session(request))
+                    .await
+            }
+            worker::DELETE_WORKER_SESSION => {
+                self.answer(body, |request| w.delete_worker_session(request))
+                    .await
+            }
+            worker::REGISTER_GRAPH => self.answer(body, |request| w.register_graph(request)).await,
+            worker::DEREGISTER_GRAPH => {
+                self.answer(body, |request| w.deregister_graph(request))
+                    .await
+            }
+            worker::CLEANUP_ALL => self.answer(body, |request| w.cleanup_all(request)).await,
+            worker::LOGGING => self.answer(body, |request| w.logging(request)).await,
+
+            admin::STATUS => {
+                let status = self.admin.status(m, w);
+                self.answer(body, |_: admin::StatusRequest| async { Ok(status) })
+                    .await
+            }
+            admin::STOP => {
+                let allowed = self.admin.check(&call.headers, call.peer);
+                self.answer(body, |request| async {
+                    allowed?;
+                    self.admin.stop(request)
+                })
+                .await
+            }
+            path => Err(unimplemented!("this server has no method {path}")),
+        }
+    }
+
+    async fn answer<Q, A, F>(&self, body: Frames, call: impl FnOnce(Q) -> F) -> Result<Segments>
+    where
+        Q: Message + Default,
+        A: Message,
+        F: Future<Output = Result<A>>,
+    {
+        let answer = call(message::decode(body)?).await?;
+        message::encode(&answer, self.max_message_bytes)
+    }
+}

@@ -1,0 +1,50 @@
+//! [`optimizer`]: the passes of a session, as functions and sessions share them.
+
+use std::sync::Arc;
+
+use tensorfleet_exec::Optimize;
+use tensorfleet_kernel::{
+    CallDone, CallFrame, CancelToken, Clock, Device, FuncRef, FunctionRuntime, LocalRendezvous,
+    ResourceManager, StepEnv,
+};
+use tensorfleet_math::par::Pool;
+use tensorfleet_passes::{PassOptions, Roots, optimize};
+use tensorfleet_status::internal;
+use tensorfleet_tensor::Tensor;
+
+/// The chosen passes. Folding runs kernels in a step of its own.
+pub fn optimizer(
+    passes: PassOptions,
+    device: &Arc<Device>,
+    pool: &Arc<Pool>,
+    clock: &Arc<dyn Clock>,
+) -> Optimize {
+    let env = Arc::new(StepEnv {
+        step_id: 0,
+        device: device.clone(),
+        resources: Arc::new(ResourceManager::new()),
+        step_resources: Arc::new(ResourceManager::new()),
+        rendezvous: Arc::new(LocalRendezvous::new()),
+        cancel: CancelToken::new(),
+        pool: pool.clone(),
+        functions: Arc::new(NoFunctions),
+        clock: clock.clone(),
+        call_frame: Arc::new(CallFrame::default()),
+    });
+    Arc::new(move |graph, ids| {
+        let roots = Roots::of(&graph, ids.iter().copied());
+        optimize(graph, &roots, passes, &env)
+    })
+}
+
+/// Nothing that is folded calls functions.
+struct NoFunctions;
+
+impl FunctionRuntime for NoFunctions {
+    fn call(&self, func: &FuncRef, _: Vec<Tensor>, _: &Arc<StepEnv>, done: CallDone) {
+        done(Err(internal!(
+            "function {} was called while folding constants",
+            func.name
+        )));
+    }
+}
