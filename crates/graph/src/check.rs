@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use tensorfleet_kernel::{AttrList, AttrValue, Attrs};
-use tensorfleet_status::{Result, Status, invalid_argument};
+use tensorfleet_status::{Result, Status, invalid_argument, not_found};
 
 use crate::graph::{Graph, Node};
 use crate::registry::OpEntry;
@@ -25,14 +25,13 @@ pub(crate) fn name(name: &str) -> Result<()> {
     if first.is_none_or(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '>')))
         || !name.chars().all(legal)
     {
-        return Err(invalid_argument!(
-            "Node name contains invalid characters: '{name}'"
-        ));
+        return Err(at_node(invalid_argument!("Illegal op name '{name}'"), name));
     }
     Ok(())
 }
 
-/// Checks the attributes of a node against its op and fills in defaults.
+/// Checks the attributes of a node against its op and fills in defaults. Attributes the op does not know are kept:
+/// clients newer than this runtime send them.
 pub(crate) fn attrs(name: &str, op: &OpEntry, mut attrs: Attrs) -> Result<Attrs> {
     for def in &op.signature.attrs {
         match attrs.get(&def.name) {
@@ -41,25 +40,10 @@ pub(crate) fn attrs(name: &str, op: &OpEntry, mut attrs: Attrs) -> Result<Attrs>
             None => match &def.default {
                 Some(default) => attrs.set(def.name.clone(), default.clone()),
                 None => {
-                    let status = invalid_argument!(
-                        "NodeDef missing attr '{}' from Op<name={}>",
-                        def.name,
-                        op.name
-                    );
+                    let status = not_found!("No attr named '{}' in NodeDef:", def.name);
                     return Err(at_node(status, name));
                 }
             },
-        }
-    }
-    if op.function.is_none() && attrs.len() > op.signature.attrs.len() {
-        for (key, _) in attrs.iter() {
-            if !key.starts_with('_') && op.signature.attr(key).is_none() {
-                let status = invalid_argument!(
-                    "NodeDef mentions attr '{key}' not in Op<name={}>. (Check whether your GraphDef-interpreting binary is up to date with your GraphDef-generating binary.)",
-                    op.name
-                );
-                return Err(at_node(status, name));
-            }
         }
     }
     Ok(attrs)

@@ -465,7 +465,8 @@ impl Graph {
             let stuck = self.ids().find(|id| pending[id.index()] > 0);
             let name = stuck.map_or("", |id| &self.node(id).name);
             return Err(invalid_argument!(
-                "The graph couldn't be sorted in topological order: node '{name}' is part of a cycle or depends on one"
+                "{} nodes in a cycle: among them, or behind them, '{name}'",
+                self.nodes.len() - order.len()
             ));
         }
         Ok(order)

@@ -116,14 +116,16 @@ fn parse_inputs(def: &NodeDef, find: impl Fn(&str) -> Option<NodeId>) -> Result<
             Some((name, port)) => match port.parse::<u32>() {
                 Ok(port) => (name, port),
                 Err(_) => {
-                    return Err(invalid_argument!(
-                        "Node '{}': malformed input '{text}'",
-                        def.name
-                    ));
+                    let status = invalid_argument!("Illegal op input name '{text}'");
+                    return Err(check::at_node(status, &def.name));
                 }
             },
             None => (text.as_str(), 0),
         };
+        if check::name(name).is_err() {
+            let status = invalid_argument!("Illegal op input name '{text}'");
+            return Err(check::at_node(status, &def.name));
+        }
         let node = find(name).ok_or_else(|| missing(text))?;
         inputs.push(Output { node, port });
     }
@@ -140,7 +142,7 @@ fn versions(def: &GraphDef) -> Result<Versions> {
     };
     if versions.min_consumer > Versions::CURRENT {
         return Err(invalid_argument!(
-            "GraphDef min consumer version {} above current version {} for TensorFleet. Please upgrade it.",
+            "GraphDef min consumer version {} above current version {} for TensorFlow. Please upgrade TensorFleet.",
             versions.min_consumer,
             Versions::CURRENT
         ));

@@ -14,6 +14,7 @@ pub(crate) static FAMILY: Family = Family {
     ops: &[&tensor_list::concat_lists::OP],
     tables: &[
         &accumulator::ops::OPS,
+        &accumulator::sparse::OPS,
         &queue::close::OPS,
         &queue::create::OPS,
         &queue::dequeue::OPS,

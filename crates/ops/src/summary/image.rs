@@ -9,11 +9,14 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::summary::{Image, Value, value};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, Tensor, f16};
 
 use super::encode::{doubles, summary, tag};
 
 const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
+
+/// Images whose largest value is below this are black (or grey).
+const ZERO: f32 = 1e-6;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "ImageSummary",
@@ -130,33 +133,30 @@ fn pixels(image: &Tensor, channels: usize, bad_color: &[u8]) -> Result<Vec<u8>> 
         .chunks_exact(channels)
         .filter(|pixel| is_good(pixel))
         .flatten();
-    let (low, high) = good.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(*value), high.max(*value))
+    let (low, high) = good.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), value| {
+        (low.min(*value as f32), high.max(*value as f32))
     });
+    let scale_to = |range: f32, largest: f32| match largest < ZERO {
+        true => 0.0,
+        false => range / largest,
+    };
     let (scale, offset) = if low < 0.0 {
-        let largest = low.abs().max(high.abs());
-        (
-            if largest < f64::from(f32::MIN_POSITIVE) {
-                0.0
-            } else {
-                127.0 / largest
-            },
-            128.0,
-        )
+        (scale_to(127.0, low.abs().max(high.abs())), 128.0)
     } else {
-        (
-            if high < f64::from(f32::MIN_POSITIVE) {
-                0.0
-            } else {
-                255.0 / high
-            },
-            0.0,
-        )
+        (scale_to(255.0, high), 0.0)
+    };
+    // Products and sums are rounded to the type of the image, as they decide which pixel value is just reached.
+    let shade: fn(f64, f32, f32) -> u8 = match image.dtype() {
+        DType::F16 => |value, scale, offset| {
+            (f16::from_f64(value) * f16::from_f32(scale) + f16::from_f32(offset)).to_f32() as u8
+        },
+        DType::F32 => |value, scale, offset| (value as f32 * scale + offset) as u8,
+        _ => |value, scale, offset| (value * f64::from(scale) + f64::from(offset)) as u8,
     };
     let mut out = Vec::with_capacity(values.len());
     for pixel in values.chunks_exact(channels) {
         if is_good(pixel) {
-            out.extend(pixel.iter().map(|value| (value * scale + offset) as u8));
+            out.extend(pixel.iter().map(|value| shade(*value, scale, offset)));
         } else {
             out.extend_from_slice(&bad_color[..channels]);
         }

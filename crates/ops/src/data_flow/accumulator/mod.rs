@@ -3,14 +3,19 @@
 //! An accumulator has a step. A gradient whose `local_step` is behind it is stale and silently dropped. Taking waits
 //! until `num_required` gradients came, then gives their mean (or sum), starts afresh and moves the step on by one.
 
+mod gathered;
 pub(crate) mod ops;
+pub(crate) mod sparse;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
 use tensorfleet_kernel::{AsyncCtx, Resource};
-use tensorfleet_status::{Result, cancelled, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, PartialShape, Tensor, f16};
+use tensorfleet_status::{Result, cancelled, invalid_argument};
+use tensorfleet_tensor::{DType, PartialShape, Tensor};
+
+use self::gathered::Gathered;
 
 /// How gradients are put together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +26,7 @@ pub(crate) enum Reduction {
 
 /// A conditional accumulator.
 pub(crate) struct Accumulator {
+    is_sparse: bool,
     dtype: DType,
     shape: PartialShape,
     reduction: Reduction,
@@ -31,7 +37,7 @@ pub(crate) struct Accumulator {
 struct State {
     step: i64,
     count: i64,
-    sum: Option<Tensor>,
+    sum: Option<Gathered>,
     /// Takes that wait, first come first served.
     waiting: VecDeque<Take>,
     next_ticket: u64,
@@ -50,8 +56,14 @@ impl Resource for Accumulator {
 }
 
 impl Accumulator {
-    fn new(dtype: DType, shape: PartialShape, reduction: Reduction) -> Accumulator {
+    fn new(
+        is_sparse: bool,
+        dtype: DType,
+        shape: PartialShape,
+        reduction: Reduction,
+    ) -> Accumulator {
         Accumulator {
+            is_sparse,
             dtype,
             shape,
             reduction,
@@ -64,12 +76,13 @@ impl Accumulator {
     }
 
     /// Adds a gradient unless it is stale; whoever waited for it is served.
-    fn apply(&self, local_step: i64, gradient: Tensor) -> Result<()> {
+    fn apply(&self, local_step: i64, gradient: impl FnOnce() -> Result<Gathered>) -> Result<()> {
         let served = {
             let mut state = self.lock();
             if local_step < state.step {
                 return Ok(());
             }
+            let gradient = gradient()?;
             if gradient.dtype() != self.dtype {
                 return Err(invalid_argument!(
                     "the accumulator holds {}, got a gradient of {}",
@@ -77,15 +90,9 @@ impl Accumulator {
                     gradient.dtype()
                 ));
             }
-            if !self.shape.admits(gradient.shape()) {
-                return Err(invalid_argument!(
-                    "Shape mismatch: expected {}, got {}",
-                    self.shape,
-                    gradient.shape()
-                ));
-            }
+            gradient.check(&self.shape, state.sum.as_ref())?;
             state.sum = Some(match state.sum.take() {
-                Some(sum) => add(sum, &gradient)?,
+                Some(sum) => sum.plus(gradient)?,
                 None => gradient,
             });
             state.count += 1;
@@ -138,7 +145,7 @@ impl Accumulator {
     }
 
     /// Serves the first waiting take if it can be: what to finish, once the lock is gone.
-    fn serve(&self, state: &mut State) -> Result<Vec<(AsyncCtx, Tensor)>> {
+    fn serve(&self, state: &mut State) -> Result<Vec<Served>> {
         let mut served = Vec::new();
         while state
             .waiting
@@ -149,12 +156,12 @@ impl Accumulator {
                 break;
             };
             let value = match self.reduction {
-                Reduction::Mean => divide(sum, state.count)?,
+                Reduction::Mean => sum.mean(state.count)?,
                 Reduction::Sum => sum,
             };
             state.count = 0;
             state.step += 1;
-            served.push((take.ctx, value));
+            served.push((take.ctx, value.outputs(&self.shape)));
         }
         Ok(served)
     }
@@ -163,63 +170,18 @@ impl Accumulator {
         self.lock().count
     }
 
-    /// Moves the step on; going backwards is ignored, as in TensorFlow.
+    /// Sets the step, also backwards, as TensorFlow does.
     fn set_step(&self, step: i64) {
-        let mut state = self.lock();
-        state.step = state.step.max(step);
+        self.lock().step = step;
     }
 }
+
+/// A take that is answered, and its outputs.
+type Served = (AsyncCtx, SmallVec<[Tensor; 3]>);
 
 /// Answers outside of the lock: an answer may run other kernels.
-fn finish(served: Vec<(AsyncCtx, Tensor)>) {
-    for (ctx, value) in served {
-        ctx.finish_with([value]);
+fn finish(served: Vec<Served>) {
+    for (ctx, values) in served {
+        ctx.finish_with(values);
     }
-}
-
-fn add(mut sum: Tensor, gradient: &Tensor) -> Result<Tensor> {
-    if sum.shape() != gradient.shape() {
-        return Err(invalid_argument!(
-            "Shape mismatch: expected {}, got {}",
-            sum.shape(),
-            gradient.shape()
-        ));
-    }
-    fn run<T: Element + Copy + std::ops::Add<Output = T>>(
-        sum: &mut Tensor,
-        gradient: &Tensor,
-    ) -> Result<()> {
-        for (slot, value) in sum.slice_mut::<T>()?.iter_mut().zip(gradient.slice::<T>()?) {
-            *slot = *slot + *value;
-        }
-        Ok(())
-    }
-    match sum.dtype() {
-        DType::F32 => run::<f32>(&mut sum, gradient)?,
-        DType::F64 => run::<f64>(&mut sum, gradient)?,
-        DType::F16 => run::<f16>(&mut sum, gradient)?,
-        other => return Err(internal!("gradients of {other} are not accumulated")),
-    }
-    Ok(sum)
-}
-
-fn divide(mut sum: Tensor, count: i64) -> Result<Tensor> {
-    match sum.dtype() {
-        DType::F32 => sum
-            .slice_mut::<f32>()?
-            .iter_mut()
-            .for_each(|value| *value /= count as f32),
-        DType::F64 => sum
-            .slice_mut::<f64>()?
-            .iter_mut()
-            .for_each(|value| *value /= count as f64),
-        DType::F16 => {
-            let divisor = f16::from_f64(count as f64);
-            sum.slice_mut::<f16>()?
-                .iter_mut()
-                .for_each(|value| *value /= divisor);
-        }
-        other => return Err(internal!("gradients of {other} are not accumulated")),
-    }
-    Ok(sum)
 }

@@ -1,4 +1,8 @@
-//! `ResourceConditionalAccumulator` and the ops on it.
+//! `ConditionalAccumulator`, `ResourceConditionalAccumulator` and the ops on them.
+//!
+//! TensorFlow: ConditionalAccumulator() -> handle: Ref(string), with dtype, shape, reduction_type;
+//! AccumulatorApplyGradient(handle, local_step, gradient), AccumulatorNumAccumulated(handle),
+//! AccumulatorSetGlobalStep(handle, new_global_step), AccumulatorTakeGradient(handle, num_required).
 //!
 //! TensorFlow: ResourceConditionalAccumulator() -> handle: resource, with dtype, shape, reduction_type;
 //! ResourceAccumulatorApplyGradient(handle, local_step, gradient), ResourceAccumulatorNumAccumulated(handle),
@@ -6,15 +10,17 @@
 
 use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
-use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo, Resource};
+use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{DType, HandleData, ResourceHandle, Tensor};
+use tensorfleet_tensor::{DType, Tensor};
 
+use super::gathered::Gathered;
 use super::{Accumulator, Reduction};
+use crate::data_flow::keeper::{Keeper, resource};
 
-const TYPES: &[DType] = &[DType::F32, DType::F64, DType::F16];
+pub(super) const TYPES: &[DType] = &[DType::F32, DType::F64, DType::F16];
 
-const T: &str = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}";
+pub(super) const T: &str = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}";
 
 const SCRIPTS: &[Script] = &[
     script(
@@ -64,7 +70,7 @@ const SCRIPTS: &[Script] = &[
     ),
 ];
 
-const ACCUMULATOR: OpDef = OpDef {
+pub(super) const ACCUMULATOR: OpDef = OpDef {
     stateful: true,
     gradient: Gradient::Stop("it holds gradients, it has none"),
     cost: Cost::Measured,
@@ -73,17 +79,95 @@ const ACCUMULATOR: OpDef = OpDef {
     ..OpDef::BLANK
 };
 
-pub(crate) static OPS: [OpDef; 5] = [
+const BY_REF: OpDef = OpDef {
+    scripts: &[script(
+        "by reference: mean of two, then stale, then a step set back",
+        "acc = ConditionalAccumulator() {dtype=float, shape=[2]}
+         zero = int64[]{0}
+         two = int32[]{2}
+         a = float[2]{1, 2}
+         b = float[2]{3, 6}
+         wrong = float[3]{3, 6, 1}
+         apply_a = AccumulatorApplyGradient(acc, zero, a)
+         apply_b = AccumulatorApplyGradient(acc, zero, b)
+         apply_wrong = AccumulatorApplyGradient(acc, zero, wrong)
+         count = AccumulatorNumAccumulated(acc)
+         back = AccumulatorSetGlobalStep(acc, zero)
+         take = AccumulatorTakeGradient(acc, two) {dtype=float}",
+        &[
+            "run apply_a",
+            "run apply_wrong fails INVALID_ARGUMENT Shape mismatch: expected [2], got [3]",
+            "run apply_b",
+            "fetch count => int32[]{2}",
+            "fetch take => float[2]{2, 4}",
+            "run apply_a",
+            "fetch count => int32[]{0}",
+            "run back",
+            "run apply_a",
+            "fetch count => int32[]{1}",
+        ],
+    )],
+    ..ACCUMULATOR
+};
+
+pub(super) const ATTRS: &[&str] = &[
+    T,
+    "shape: shape",
+    "container: string = ''",
+    "shared_name: string = ''",
+    "reduction_type: {'MEAN', 'SUM'} = 'MEAN'",
+];
+
+pub(crate) static OPS: [OpDef; 10] = [
+    OpDef {
+        name: "AccumulatorApplyGradient",
+        inputs: &[
+            "handle: Ref(string)",
+            "local_step: int64",
+            "gradient: dtype",
+        ],
+        attrs: &[T],
+        stateful: false,
+        kernels: &[cpu(&[("dtype", TYPES)], build_apply)],
+        ..BY_REF
+    },
+    OpDef {
+        name: "AccumulatorNumAccumulated",
+        inputs: &["handle: Ref(string)"],
+        outputs: &["num_accumulated: int32"],
+        stateful: false,
+        infer: infer::scalar,
+        kernels: &[cpu(&[], build_count)],
+        ..BY_REF
+    },
+    OpDef {
+        name: "AccumulatorSetGlobalStep",
+        inputs: &["handle: Ref(string)", "new_global_step: int64"],
+        stateful: false,
+        kernels: &[cpu(&[], build_set_step)],
+        ..BY_REF
+    },
+    OpDef {
+        name: "AccumulatorTakeGradient",
+        inputs: &["handle: Ref(string)", "num_required: int32"],
+        outputs: &["average: dtype"],
+        attrs: &[T],
+        stateful: false,
+        kernels: &[cpu(&[("dtype", TYPES)], build_take)],
+        ..BY_REF
+    },
+    OpDef {
+        name: "ConditionalAccumulator",
+        outputs: &["handle: Ref(string)"],
+        attrs: ATTRS,
+        kernels: &[cpu(&[("dtype", TYPES)], build)],
+        cost: Cost::Cheap,
+        ..BY_REF
+    },
     OpDef {
         name: "ResourceConditionalAccumulator",
         outputs: &["handle: resource"],
-        attrs: &[
-            T,
-            "shape: shape",
-            "container: string = ''",
-            "shared_name: string = ''",
-            "reduction_type: {'MEAN', 'SUM'} = 'MEAN'",
-        ],
+        attrs: ATTRS,
         infer: infer::scalar,
         kernels: &[cpu(&[("dtype", TYPES)], build)],
         cost: Cost::Cheap,
@@ -121,46 +205,41 @@ pub(crate) static OPS: [OpDef; 5] = [
 ];
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    build_with(node, false)
+}
+
+/// A kernel that hands out an accumulator, by handle or by reference as the node's output says.
+pub(super) fn build_with(node: &NodeInfo, is_sparse: bool) -> Result<AnyKernel> {
     let attrs = &node.attrs;
-    let shared = attrs.str("shared_name")?;
-    let name = if shared.is_empty() {
-        format!("_accumulator_{}", node.name)
-    } else {
-        shared.to_owned()
-    };
-    let container = attrs.str("container")?.to_owned();
+    let keeper = Keeper::<Accumulator>::of(node)?;
     let (dtype, shape) = (attrs.dtype("dtype")?, attrs.shape("shape")?.clone());
     let reduction = if attrs.str("reduction_type")? == "SUM" {
         Reduction::Sum
     } else {
         Reduction::Mean
     };
+    let by_ref = node.output_types.first().is_some_and(|port| port.is_ref);
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let env = ctx.env();
-        let container = if container.is_empty() {
-            env.device.default_container.clone()
-        } else {
-            container.clone()
+        let make = |_: &str| Ok(Accumulator::new(is_sparse, dtype, shape.clone(), reduction));
+        let verify = |found: &Accumulator| {
+            if (found.is_sparse, found.dtype, found.reduction) != (is_sparse, dtype, reduction)
+                || found.shape != shape
+            {
+                return Err(invalid_argument!(
+                    "Shared accumulator is of type {}, shape {} and reduction {:?}, asked for was {dtype}, {shape}, {reduction:?}",
+                    found.dtype,
+                    found.shape,
+                    found.reduction
+                ));
+            }
+            Ok(())
         };
-        let accumulator = env.resources.lookup_or_create(&container, &name, || {
-            Ok(Accumulator::new(dtype, shape.clone(), reduction))
-        })?;
-        if accumulator.dtype != dtype || accumulator.reduction != reduction {
-            return Err(invalid_argument!(
-                "Shared accumulator '{name}' has type {} and reduction {:?}",
-                accumulator.dtype,
-                accumulator.reduction
-            ));
-        }
-        let handle = ResourceHandle::new(HandleData {
-            device: env.device.name.clone(),
-            container,
-            name: name.clone(),
-            type_name: accumulator.type_name().to_owned(),
-            object: Some(accumulator),
-            ..HandleData::default()
-        });
-        ctx.set(0, Tensor::scalar(handle));
+        let value = if by_ref {
+            keeper.name_ref(ctx, make, verify)?
+        } else {
+            keeper.handle(ctx, make, verify)?.into()
+        };
+        ctx.set_value(0, value);
         Ok(())
     })
 }
@@ -169,13 +248,13 @@ fn build_apply(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let step = ctx.scalar::<i64>(1)?;
         let gradient = ctx.take(2)?;
-        ctx.resource::<Accumulator>(0)?.apply(step, gradient)
+        resource::<Accumulator>(ctx)?.apply(step, || Ok(Gathered::Dense(gradient)))
     })
 }
 
 fn build_count(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let count = ctx.resource::<Accumulator>(0)?.accumulated();
+        let count = resource::<Accumulator>(ctx)?.accumulated();
         ctx.set(0, Tensor::scalar(i32::try_from(count).unwrap_or(i32::MAX)));
         Ok(())
     })
@@ -184,12 +263,12 @@ fn build_count(_: &NodeInfo) -> Result<AnyKernel> {
 fn build_set_step(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let step = ctx.scalar::<i64>(1)?;
-        ctx.resource::<Accumulator>(0)?.set_step(step);
+        resource::<Accumulator>(ctx)?.set_step(step);
         Ok(())
     })
 }
 
-fn build_take(_: &NodeInfo) -> Result<AnyKernel> {
+pub(super) fn build_take(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::later(|mut ctx: AsyncCtx| {
         let ready = ctx.view(|view| {
             let required = view.int(1)?;
@@ -198,7 +277,7 @@ fn build_take(_: &NodeInfo) -> Result<AnyKernel> {
                     "Argument num_required must be positive, but was {required}"
                 ));
             }
-            Ok((view.resource::<Accumulator>(0)?, required))
+            Ok((resource::<Accumulator>(view)?, required))
         });
         match ready {
             Ok((accumulator, required)) => accumulator.take(required, ctx),
