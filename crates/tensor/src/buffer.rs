@@ -3,7 +3,8 @@
 //! A fresh block comes zeroed from the system, a recycled one holds old values: no byte is ever
 //! uninitialised, so a kernel may write into an output without clearing it first. Large blocks go
 //! back to a bounded free list instead of the system, because on the tensor path fresh pages cost
-//! more (page faults) than the copy itself.
+//! more (page faults) than the copy itself. The largest ask for huge pages, so that rows picked from
+//! all over a table cost no page walk each.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -17,6 +18,10 @@ pub const ALIGNMENT: usize = 64;
 
 /// Blocks below this size are left to the system allocator, which is fast enough for them.
 const RECYCLE_FROM: usize = 16 << 10;
+
+/// Blocks from this size on ask for huge pages.
+#[cfg(target_os = "linux")]
+const HUGE_FROM: usize = 4 << 20;
 
 /// How many bytes the free lists may hold unless [`set_recycle_limit`] says otherwise.
 const DEFAULT_RECYCLE_LIMIT: usize = 512 << 20;
@@ -244,6 +249,10 @@ impl Memory {
         let Some(base) = NonNull::new(base) else {
             handle_alloc_error(layout);
         };
+        #[cfg(target_os = "linux")]
+        if capacity >= HUGE_FROM {
+            ask_for_huge_pages(base, layout.size());
+        }
         let padding = base.as_ptr().align_offset(ALIGNMENT);
         // SAFETY: the layout has ALIGNMENT spare bytes, so base + padding + capacity is inside it.
         let aligned = unsafe { base.add(padding) };
@@ -300,6 +309,21 @@ impl Drop for Memory {
             unsafe { dealloc(self.base.as_ptr(), Self::layout(self.capacity)) };
         }
     }
+}
+
+/// Asks the system to back the whole pages among `len` bytes by huge ones; that it need not is no error.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(base: NonNull<u8>, len: usize) {
+    const PAGE: usize = 4096;
+    let skipped = base.as_ptr().align_offset(PAGE);
+    if skipped >= len {
+        return;
+    }
+    // SAFETY: `skipped` is below the length of the allocation.
+    let first = unsafe { base.add(skipped) };
+    let whole = (len - skipped) / PAGE * PAGE;
+    // SAFETY: the pages belong to this allocation, and the advice changes none of their bytes.
+    unsafe { libc::madvise(first.as_ptr().cast(), whole, libc::MADV_HUGEPAGE) };
 }
 
 /// A type with the buffer alignment, for well-aligned dangling pointers of empty buffers.
