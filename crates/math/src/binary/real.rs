@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::{Binary, BinaryElement};
 use crate::broadcast::BLOCK;
-use crate::num::convert::HalfOrSingle;
+use crate::num::convert::{HalfOrSingle, half2};
 use crate::num::isa::{Isa, Kernel2, Map2, kernel2, scalar2};
 use crate::num::{Real, lanes};
 use crate::unary::{SELU_ALPHA, SELU_SCALE};
@@ -126,14 +126,16 @@ impl BinaryElement for f64 {
 }
 
 macro_rules! half {
-    ($($t:ty),*) => {$(
+    ($($t:ident $table:ident),*) => {$(
         impl BinaryElement for $t {
             fn supports(op: Binary) -> bool {
                 has(op)
             }
 
             fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
-                if let Some(kernel) = table_f32(op) {
+                if let Some(kernel) = $table(op) {
+                    kernel(x, y, out);
+                } else if let Some(kernel) = table_f32(op) {
                     through_f32(x, y, out, kernel);
                 }
             }
@@ -141,7 +143,26 @@ macro_rules! half {
     )*};
 }
 
-half!(f16, bf16);
+half!(f16 table_f16, bf16 none);
+
+fn none<T>(_: Binary) -> Option<Kernel2<T>> {
+    None
+}
+
+/// Loops that widen and round within registers, for the functions that take no longer than that.
+fn table_f16(op: Binary) -> Option<Kernel2<f16>> {
+    match op {
+        Binary::Add => half2::<Add>(),
+        Binary::Div => half2::<Div>(),
+        Binary::Maximum => half2::<Maximum>(),
+        Binary::Minimum => half2::<Minimum>(),
+        Binary::Mul => half2::<Mul>(),
+        Binary::ReluGrad => half2::<ReluGrad>(),
+        Binary::SquaredDifference => half2::<SquaredDifference>(),
+        Binary::Sub => half2::<Sub>(),
+        _ => None,
+    }
+}
 
 /// Runs an `f32` loop on halves, block by block.
 fn through_f32<T: HalfOrSingle>(x: &[T], y: &[T], out: &mut [T], kernel: Kernel2<f32>) {

@@ -5,7 +5,9 @@ use num_complex::Complex;
 use super::rules::ToInt;
 use super::{Slice, SliceMut};
 use crate::num::convert::HalfOrSingle;
-use crate::num::isa::{Isa, Map1, kernel1};
+use crate::num::isa::{Isa, Kernel1, Map1, kernel1};
+#[cfg(target_arch = "x86_64")]
+use crate::num::isa::{Level, level};
 
 /// Converts if the pair is one of the common ones; says whether it was.
 pub(super) fn run(x: Slice<'_>, out: &mut SliceMut<'_>, truncate: bool) -> bool {
@@ -47,9 +49,9 @@ pub(super) fn run(x: Slice<'_>, out: &mut SliceMut<'_>, truncate: bool) -> bool 
         I32 F32 kernel1::<i32, f32, As>();
         I64 F32 kernel1::<i64, f32, As>();
         F64 I32 kernel1::<f64, i32, As>();
-        F32 I32 kernel1::<f32, i32, As>();
+        F32 I32 f32_to_i32();
         F32 I64 kernel1::<f32, i64, As>();
-        F32 U8 kernel1::<f32, u8, As>();
+        F32 U8 f32_to_u8();
         F32 F64 kernel1::<f32, f64, As>();
         F32 Bool kernel1::<f32, bool, As>();
         I32 F64 kernel1::<i32, f64, As>();
@@ -64,6 +66,25 @@ pub(super) fn run(x: Slice<'_>, out: &mut SliceMut<'_>, truncate: bool) -> bool 
 
 fn copy<T: Copy>(x: &[T], out: &mut [T]) {
     out.copy_from_slice(x);
+}
+
+/// The processor's conversions do what [`ToInt`] spells out, which the compiler does not see.
+fn f32_to_i32() -> Kernel1<f32, i32> {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx2 {
+        // SAFETY: the level says that this machine has AVX2.
+        return |x, out| unsafe { super::avx2::to_i32(x, out) };
+    }
+    kernel1::<f32, i32, As>()
+}
+
+fn f32_to_u8() -> Kernel1<f32, u8> {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx2 {
+        // SAFETY: as above.
+        return |x, out| unsafe { super::avx2::to_u8(x, out) };
+    }
+    kernel1::<f32, u8, As>()
 }
 
 struct As;

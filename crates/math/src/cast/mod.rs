@@ -21,6 +21,8 @@
 //! the rules above are those of its vector code. Pairs without a loop of their own go through `i32`, `i64`, `f32` or `f64` in
 //! small blocks, so there are some eighty loops and not two hundred.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod direct;
 mod hub;
 mod rules;

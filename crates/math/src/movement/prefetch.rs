@@ -1,7 +1,7 @@
 //! Asking for rows before their turn: rows picked by index lie where no hardware prefetcher looks.
 
 /// How many rows ahead to ask: far enough to cover a memory access, near enough to still be in the first-level cache.
-pub(crate) const AHEAD: usize = 8;
+pub(crate) const AHEAD: usize = 16;
 
 /// Asks the memory system for `row`; has no other effect.
 #[inline(always)]

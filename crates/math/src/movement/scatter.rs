@@ -10,6 +10,9 @@ use crate::par::Par;
 /// Elements of updates below which one thread does it all.
 const SERIAL: usize = 16 * 1024;
 
+/// Indices looked through at a time.
+const LOOK: usize = 4 * 1024;
+
 /// What is applied to the rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Updates<'a, T> {
@@ -130,7 +133,8 @@ pub fn scatter_fill_bytes<I: Index>(
     })
 }
 
-/// Shares `indices` out so that all with the same value go to one task, in order, and calls `body` with their positions.
+/// Shares `indices` out so that all with the same value go to one task, in order, and calls `body` with their positions, some
+/// at a time.
 ///
 /// The indices must be good. Tasks never get the same row, which is what makes exclusive access to rows sound.
 pub(crate) fn for_owned_rows<I: Index>(
@@ -145,25 +149,22 @@ pub(crate) fn for_owned_rows<I: Index>(
     {
         return body(Owned::All(indices.len()));
     }
-    // More parts than threads, so that a thread that comes late does not hold up the rest.
-    let parts = (4 * par.threads()).min(256);
-    let mut ends = vec![0; parts + 1];
-    for index in indices {
-        ends[owner(index.position(), parts) + 1] += 1;
-    }
-    for part in 0..parts {
-        ends[part + 1] += ends[part];
-    }
-    let begins = ends.clone();
-    let mut positions = vec![0; indices.len()];
-    for (position, index) in indices.iter().enumerate() {
-        let next = &mut ends[owner(index.position(), parts)];
-        positions[*next] = position as u32;
-        *next += 1;
-    }
+    // More parts than threads, so that a thread that comes late does not hold up the rest. Each part looks through all
+    // indices: cheaper than to sort them first on one thread, as two looks are all that a thread has to do.
+    let parts = 2 * par.threads();
     par.for_each(parts, 1, &|range| {
+        let mut positions = [0_u32; LOOK];
         for part in range {
-            body(Owned::Some(&positions[begins[part]..begins[part + 1]]));
+            for (number, some) in indices.chunks(LOOK).enumerate() {
+                let first = number * LOOK;
+                let mut own = 0;
+                for (i, index) in some.iter().enumerate() {
+                    // Always written, counted if it is ours: which it is cannot be foreseen by the processor.
+                    positions[own] = (first + i) as u32;
+                    own += usize::from(owner(index.position(), parts) == part);
+                }
+                body(Owned::Some(&positions[..own]));
+            }
         }
     });
 }

@@ -4,7 +4,7 @@ use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
 use super::Float;
-use super::isa::multiversion;
+use super::isa::{Kernel2, Map2, multiversion};
 #[cfg(target_arch = "x86_64")]
 use super::isa::{Level, level};
 
@@ -56,6 +56,16 @@ impl HalfOrSingle for f16 {
     }
 }
 
+/// The loop of a function of two halves that are widened, by hardware if the machine has it.
+pub(crate) fn half2<M: Map2<f32>>() -> Option<Kernel2<f16>> {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx2 {
+        // SAFETY: the level says that this machine has the features.
+        return Some(|x, y, out| unsafe { f16c::map2::<M>(x, y, out) });
+    }
+    None
+}
+
 /// Hardware conversion, eight at a time: the crate's own goes through a detection and a call for each eight.
 #[cfg(target_arch = "x86_64")]
 mod f16c {
@@ -66,7 +76,30 @@ mod f16c {
 
     use half::f16;
 
+    use crate::num::isa::{Fused, Map2};
+
+    /// As long as the shortest slice.
+    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn map2<M: Map2<f32>>(x: &[f16], y: &[f16], out: &mut [f16]) {
+        let (x_blocks, x_rest) = x.as_chunks::<8>();
+        let (y_blocks, y_rest) = y.as_chunks::<8>();
+        let (to, last) = out.as_chunks_mut::<8>();
+        let (mut wide_x, mut wide_y, mut result) = ([0f32; 8], [0f32; 8], [0f32; 8]);
+        for ((x, y), to) in x_blocks.iter().zip(y_blocks).zip(to) {
+            widen(x, &mut wide_x);
+            widen(y, &mut wide_y);
+            for i in 0..8 {
+                result[i] = M::eval::<Fused>(wide_x[i], wide_y[i]);
+            }
+            narrow(&result, to);
+        }
+        for ((x, y), to) in x_rest.iter().zip(y_rest).zip(last) {
+            *to = f16::from_f32(M::eval::<Fused>(x.to_f32(), y.to_f32()));
+        }
+    }
+
     #[target_feature(enable = "avx,f16c")]
+    #[inline]
     pub(super) fn widen(x: &[f16], out: &mut [f32]) {
         let (blocks, rest) = x.as_chunks::<8>();
         let (to, last) = out.as_chunks_mut::<8>();
@@ -83,6 +116,7 @@ mod f16c {
     }
 
     #[target_feature(enable = "avx,f16c")]
+    #[inline]
     pub(super) fn narrow(x: &[f32], out: &mut [f16]) {
         let (blocks, rest) = x.as_chunks::<8>();
         let (to, last) = out.as_chunks_mut::<8>();

@@ -36,6 +36,7 @@ macro_rules! int {
         impl Real for $t {
             const LOWEST: Self = <$t>::MIN;
             const HIGHEST: Self = <$t>::MAX;
+            const NAN: Self = 0;
             #[inline(always)]
             fn larger(self, other: Self) -> Self { self.max(other) }
             #[inline(always)]
@@ -154,14 +155,17 @@ macro_rules! float {
         impl Real for $t {
             const LOWEST: Self = <$t>::NEG_INFINITY;
             const HIGHEST: Self = <$t>::INFINITY;
-            // A NaN on either side fails the comparison or is caught by the second test; both compile to blends.
+            const NAN: Self = <$t>::NAN;
+            // The comparison, one instruction, gives `other` if either is NaN; the second test keeps that of `self`.
             #[inline(always)]
             fn larger(self, other: Self) -> Self {
-                if self > other || self.is_nan() { self } else { other }
+                let larger = if self > other { self } else { other };
+                if self.is_nan() { self } else { larger }
             }
             #[inline(always)]
             fn smaller(self, other: Self) -> Self {
-                if self < other || self.is_nan() { self } else { other }
+                let smaller = if self < other { self } else { other };
+                if self.is_nan() { self } else { smaller }
             }
             #[inline(always)]
             fn is_nan(self) -> bool { <$t>::is_nan(self) }

@@ -71,6 +71,9 @@ pub trait Real: Num + PartialOrd {
     /// Largest value: the identity of `smaller` (`inf` for floats).
     const HIGHEST: Self;
 
+    /// What is larger than, smaller than and equal to nothing; 0 for integers, which have no such value.
+    const NAN: Self;
+
     /// The larger of two; NaN if either is.
     fn larger(self, other: Self) -> Self;
     /// The smaller of two; NaN if either is.

@@ -45,30 +45,6 @@ pub fn max_pool_with_argmax<T: PoolElement>(
     });
 }
 
-/// Writes the gradient of [`super::max_pool`] for its input: each window's gradient goes to its largest element.
-///
-/// # Panics
-/// As [`max_pool_with_argmax`].
-pub fn max_pool_grad<T: PoolElement>(
-    par: &dyn Par,
-    shape: &Pool2d,
-    input: &[T],
-    grad: &[T],
-    out: &mut [T],
-) {
-    shape.check(input.len(), grad.len());
-    assert_eq!(out.len(), input.len(), "gradient of the input");
-    out.fill(T::ZERO);
-    let out = Disjoint::new(out);
-    for_windows(par, shape, input, &|at, best, places| {
-        for (&grad, &place) in grad[at..at + best.len()].iter().zip(places) {
-            // SAFETY: places lie in this task's channels of this task's image, and the slice is gone before the next is made.
-            let out = unsafe { out.slice(place, 1) };
-            out[0] = out[0].add(grad);
-        }
-    });
-}
-
 /// Writes the gradient of [`max_pool_grad`] for its gradient input: the elements of `grad` (shaped as the input) at the maxima.
 ///
 /// # Panics

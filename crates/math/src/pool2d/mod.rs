@@ -16,12 +16,12 @@ mod argmax;
 mod avg;
 mod geometry;
 mod max;
+mod max_grad;
 #[cfg(test)]
 mod tests;
 
-pub use argmax::{
-    max_pool_grad, max_pool_grad_grad, max_pool_grad_with_argmax, max_pool_with_argmax,
-};
+pub use argmax::{max_pool_grad_grad, max_pool_grad_with_argmax, max_pool_with_argmax};
 pub use avg::{avg_pool, avg_pool_grad};
 pub use geometry::Pool2d;
 pub use max::{PoolElement, max_pool};
+pub use max_grad::max_pool_grad;

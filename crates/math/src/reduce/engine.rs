@@ -16,6 +16,13 @@ pub(super) trait Fold<T> {
     /// What one element counts for.
     fn lift(x: T) -> T;
     fn combine(a: T, b: T) -> T;
+    /// `acc` with four more elements.
+    #[inline(always)]
+    fn combine_four(acc: T, [a, b, c, d]: [T; 4]) -> T {
+        let pair = Self::combine(Self::lift(a), Self::lift(b));
+        let other = Self::combine(Self::lift(c), Self::lift(d));
+        Self::combine(acc, Self::combine(pair, other))
+    }
 }
 
 /// The loops of a fold, as pointers: the engine is compiled once per type and not once per fold.
@@ -102,9 +109,7 @@ pub(super) fn rows_body<T: Copy, F: Fold<T>>(x: &[T], stride: usize, acc: &mut [
         let (c, d) = rest.split_at(stride);
         let rows = a[..n].iter().zip(&b[..n]).zip(c[..n].iter().zip(&d[..n]));
         for (acc, ((&a, &b), (&c, &d))) in acc.iter_mut().zip(rows) {
-            let pair = F::combine(F::lift(a), F::lift(b));
-            let other = F::combine(F::lift(c), F::lift(d));
-            *acc = F::combine(*acc, F::combine(pair, other));
+            *acc = F::combine_four(*acc, [a, b, c, d]);
         }
     }
     // The last row may be cut short.

@@ -111,6 +111,10 @@ impl<T: Real> Fold<T> for Max {
     fn combine(a: T, b: T) -> T {
         a.larger(b)
     }
+    #[inline(always)]
+    fn combine_four(acc: T, x: [T; 4]) -> T {
+        four(acc, x, |a, b| a > b)
+    }
 }
 
 struct Min;
@@ -124,6 +128,20 @@ impl<T: Real> Fold<T> for Min {
     fn combine(a: T, b: T) -> T {
         a.smaller(b)
     }
+    #[inline(always)]
+    fn combine_four(acc: T, x: [T; 4]) -> T {
+        four(acc, x, |a, b| a < b)
+    }
+}
+
+/// The first of five by `before`, looking for NaN once for each two of them.
+#[inline(always)]
+fn four<T: Real>(acc: T, [a, b, c, d]: [T; 4], before: impl Fn(T, T) -> bool) -> T {
+    // Gives the right one if either is NaN: so `acc` stays NaN.
+    let first = |a: T, b: T| if before(a, b) { a } else { b };
+    let nan = (a.is_nan() | b.is_nan()) | (c.is_nan() | d.is_nan());
+    let kept = first(first(first(a, b), first(c, d)), acc);
+    if nan { T::NAN } else { kept }
 }
 
 /// Loops for each instruction set.

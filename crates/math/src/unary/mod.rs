@@ -16,6 +16,8 @@ mod complex;
 mod int;
 mod parts;
 mod real;
+#[cfg(target_arch = "x86_64")]
+mod rsqrt;
 #[cfg(test)]
 mod tests;
 

@@ -6,6 +6,8 @@ use super::{Unary, UnaryElement};
 use crate::broadcast::BLOCK;
 use crate::num::convert::HalfOrSingle;
 use crate::num::isa::{Isa, Kernel1, Map1, kernel1, scalar1};
+#[cfg(target_arch = "x86_64")]
+use crate::num::isa::{Level, level};
 use crate::num::lanes::{self, is_huge};
 use crate::num::{Real, special};
 
@@ -129,10 +131,20 @@ impl UnaryElement for f32 {
     }
 
     fn run(op: Unary, x: &[Self], out: &mut [Self]) {
-        if let Some(kernel) = table_f32(op) {
+        if let Some(kernel) = kernel_f32(op) {
             kernel(x, out);
         }
     }
+}
+
+/// The loop for `op`: one written for the machine if there is, else that of the table.
+fn kernel_f32(op: Unary) -> Option<Kernel1<f32>> {
+    #[cfg(target_arch = "x86_64")]
+    if op == Unary::Rsqrt && level() >= Level::Avx2 {
+        // SAFETY: the level says that this machine has the features.
+        return Some(|x, out| unsafe { super::rsqrt::avx2(x, out) });
+    }
+    table_f32(op)
 }
 
 impl UnaryElement for f64 {
@@ -155,7 +167,7 @@ macro_rules! half {
             }
 
             fn run(op: Unary, x: &[Self], out: &mut [Self]) {
-                if let Some(kernel) = table_f32(op) {
+                if let Some(kernel) = kernel_f32(op) {
                     through_f32(x, out, kernel);
                 }
             }

@@ -58,7 +58,10 @@ pub(crate) fn expm1<I: Isa>(x: f32) -> f32 {
 pub(crate) fn tanh<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
     let a = if a > 9.02 { 9.02 } else { a };
-    let e = expm1::<I>(2.0 * a);
+    // As `expm1`, but nothing here is negative or overflows.
+    let (k, y) = reduced::<I>(2.0 * a);
+    let scale = pow2(k);
+    let e = fma::<I>(scale, y, scale - 1.0);
     (e / (e + 2.0)).copysign(x)
 }
 
