@@ -281,11 +281,53 @@ def binary(op, first="x", second="y"):
     return build
 
 
-for _op in ("Neg", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "Tanh", "Sigmoid", "Relu"):
+for _op in ("Neg", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "Tanh", "Atan", "Sigmoid", "Relu"):
     pass_case("unary_%s" % _op.lower(), unary(_op), 2 * MILLION)
 for _op in ("AddV2", "Mul", "RealDiv", "Maximum", "SquaredDifference"):
     pass_case("binary_%s" % _op.lower(), binary(_op), 3 * MILLION)
 pass_case("relugrad", binary("ReluGrad", "gradients", "features"), 3 * MILLION)
+
+
+def half(op):
+    def build():
+        x, y = tensor("x", [MILLION], dtype=tf.half), tensor("y", [MILLION], dtype=tf.half)
+        return lambda: getattr(raw, op)(x=x, y=y)
+
+    return build
+
+
+def cast(start, end):
+    def build():
+        x = tensor("x", [MILLION], 0.5, 100.0, start)
+        return lambda: raw.Cast(x=x, DstT=end)
+
+    return build
+
+
+for _op in ("AddV2", "Mul", "RealDiv"):
+    pass_case("half_%s" % _op.lower(), half(_op), 1.5 * MILLION)
+for _start, _end in ((tf.float32, tf.int32), (tf.float32, tf.uint8), (tf.float32, tf.half), (tf.half, tf.float32)):
+    pass_case(
+        "cast_%s_%s" % (_start.name, _end.name), cast(_start, _end), (_start.size + _end.size) / FLOAT * MILLION)
+
+
+def pool(make):
+    """Pooling of a batch of 32 images as the first layer of a small network gives them."""
+
+    def build():
+        x, dy = tensor("x", [32, 28, 28, 32]), tensor("dy", [32, 14, 14, 32])
+        options = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+        y = raw.MaxPool(input=x, **options)
+        return lambda: make(x, y, dy, options)
+
+    return build
+
+
+POOLED = 32 * 28 * 28 * 32
+pass_case("max_pool_b32_28x28x32", pool(lambda x, y, dy, options: raw.MaxPool(input=x, **options)), 1.25 * POOLED)
+pass_case("max_pool_grad_b32_28x28x32", pool(
+    lambda x, y, dy, options: raw.MaxPoolGrad(orig_input=x, orig_output=y, grad=dy, **options)), 2.5 * POOLED)
+pass_case("avg_pool_b32_28x28x32", pool(lambda x, y, dy, options: raw.AvgPool(value=x, **options)), 1.25 * POOLED)
 
 
 def on_matrix(rows, columns, make):
@@ -385,6 +427,10 @@ def scatter(table, rows, values, rate):
     return lambda: raw.ResourceScatterAdd(resource=table.handle, indices=rows, updates=values)
 
 
+def update(table, rows, values, rate):
+    return lambda: raw.ResourceScatterUpdate(resource=table.handle, indices=rows, updates=values)
+
+
 def adagrad(table, rows, values, rate):
     accumulator = variable("accumulator", [TABLE, WIDTH])
     return lambda: raw.ResourceSparseApplyAdagrad(
@@ -393,6 +439,7 @@ def adagrad(table, rows, values, rate):
 
 rows_case("rows_gather", gather, 2 * ROWS * WIDTH)
 rows_case("rows_scatter_add", scatter, 3 * ROWS * WIDTH)
+rows_case("rows_scatter_update", update, 2 * ROWS * WIDTH)
 rows_case("rows_sparse_adagrad", adagrad, 5 * ROWS * WIDTH)
 
 
