@@ -134,6 +134,12 @@ pub fn all_same(ctx: &mut InferCtx<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The output has the shape whose dimensions are the elements of input `INPUT`.
+pub fn shape_in<const INPUT: usize>(ctx: &mut InferCtx<'_>) -> Result<()> {
+    ctx.set(0, ctx.shape_from(INPUT));
+    Ok(())
+}
+
 /// The output has the `shape` attribute's shape.
 pub fn from_shape_attr(ctx: &mut InferCtx<'_>) -> Result<()> {
     ctx.set(0, ctx.attrs().shape("shape")?.clone());

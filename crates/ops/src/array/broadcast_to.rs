@@ -4,8 +4,7 @@
 
 use tensorfleet_graph::example::{ex, ex_err, f32s, i32s, i64s, strs, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
 use tensorfleet_status::{Code, Result, invalid_argument};
@@ -19,7 +18,7 @@ pub(crate) static OP: OpDef = OpDef {
     inputs: &["input: T", "shape: Tidx"],
     outputs: &["output: T"],
     attrs: &["T: type", "Tidx: {int32, int64} = DT_INT32"],
-    infer,
+    infer: infer::shape_in::<1>,
     gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", MOVABLE), ("Tidx", INDEX)], build)],
     exactness: Exactness::Bits,
@@ -61,12 +60,6 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
-
-fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(1);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (grad, wanted) = (g.grad(0)?, g.input(1));

@@ -3,8 +3,7 @@
 //! TensorFlow: Empty(shape: int32) -> output: dtype. Here the elements are always zeros.
 
 use tensorfleet_graph::example::{Example, Expect, ex_err, i32s};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, OpDef, cpu};
+use tensorfleet_graph::{Exactness, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor};
@@ -17,7 +16,7 @@ pub(crate) static OP: OpDef = OpDef {
     outputs: &["output: dtype"],
     attrs: &["dtype: type", "init: bool = false"],
     stateful: true,
-    infer,
+    infer: infer::shape_in::<0>,
     kernels: &[cpu(&[("dtype", VALUES)], build)],
     exactness: Exactness::Bits,
     examples: &[
@@ -43,12 +42,6 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
-
-fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(0);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let dtype = node.attrs.dtype("dtype")?;

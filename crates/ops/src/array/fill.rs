@@ -5,8 +5,7 @@
 
 use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, f32s, i32s, i64s, strs, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor};
@@ -19,7 +18,7 @@ pub(crate) static OP: OpDef = OpDef {
     inputs: &["dims: index_type", "value: T"],
     outputs: &["output: T"],
     attrs: &["T: type", "index_type: {int32, int64} = DT_INT32"],
-    infer,
+    infer: infer::shape_in::<0>,
     gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", MOVABLE), ("index_type", INDEX)], build)],
     exactness: Exactness::Bits,
@@ -77,12 +76,6 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
-
-fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(0);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let grad = g.grad(0)?;

@@ -7,7 +7,6 @@
 use tensorfleet_graph::example::{
     Lit, bools, ex, ex_attrs, ex_err, f32s, i32s, i64s, script, strs, x,
 };
-use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
@@ -44,7 +43,7 @@ pub(crate) static OPS: [OpDef; 7] = [
             "Tindices: {int16, int32, int64}",
             "bad_indices_policy: string = ''",
         ],
-        infer: infer_scatter_nd,
+        infer: infer::shape_in::<2>,
         gradient: Gradient::Rule(scatter_grad::scatter_nd),
         kernels: &[cpu(&[("T", VALUES), ("Tindices", INDEX)], build_scatter_nd)],
         examples: &[
@@ -255,12 +254,6 @@ pub(crate) static OPS: [OpDef; 7] = [
         ..SCATTER
     },
 ];
-
-fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(2);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn build_scatter_nd(node: &NodeInfo) -> Result<AnyKernel> {
     let policy = BadIndices::of(&node.attrs)?;

@@ -4,8 +4,7 @@
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor};
@@ -24,7 +23,7 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     outputs: &["output: T"],
     attrs: strided_slice_attrs!("T: type", "Index: {int32, int64}"),
-    infer,
+    infer: infer::shape_in::<0>,
     gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", MOVABLE), ("Index", INDEX)], build)],
     exactness: Exactness::Bits,
@@ -79,12 +78,6 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
-
-fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(0);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let grad = g.grad(0)?;

@@ -4,8 +4,7 @@
 //! Otherwise the numbers are TensorFlow's, bit for bit, also those of later runs of the same session.
 
 use tensorfleet_graph::example::{Script, script};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::Result;
 
@@ -23,7 +22,7 @@ const SEEDED: OpDef = OpDef {
         "T: {int32, int64}",
     ],
     stateful: true,
-    infer: shape_rule,
+    infer: infer::shape_in::<0>,
     gradient: Gradient::Stop("random numbers depend on nothing"),
     exactness: Exactness::Bits,
     ..OpDef::BLANK
@@ -108,12 +107,6 @@ pub(crate) static OPS: [OpDef; 4] = [
         ..SEEDED
     },
 ];
-
-fn shape_rule(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(0);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn draw(node: &NodeInfo, distribution: Distribution) -> Result<AnyKernel> {
     let dtype = node.attrs.dtype("dtype")?;

@@ -4,8 +4,7 @@
 //! uint64, alg: int32). Of the algorithms only Philox is known here (1, or 3 for automatic).
 
 use tensorfleet_graph::example::{Script, script};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::random::Philox;
 use tensorfleet_status::{Result, invalid_argument, unimplemented};
@@ -26,7 +25,7 @@ const BY_SEED: OpDef = OpDef {
         "T: {int32, int64} = DT_INT32",
         "Tseed: {int32, int64} = DT_INT64",
     ],
-    infer: shape_rule,
+    infer: infer::shape_in::<0>,
     gradient: Gradient::Stop("random numbers depend on nothing"),
     exactness: Exactness::Bits,
     ..OpDef::BLANK
@@ -191,12 +190,6 @@ pub(crate) static OPS: [OpDef; 10] = [
         ..BY_KEY
     },
 ];
-
-fn shape_rule(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(0);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 /// Where the numbers start, from the inputs after the shape.
 type Place = fn(&KernelCtx<'_>) -> Result<Philox>;
