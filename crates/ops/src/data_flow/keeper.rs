@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tensorfleet_kernel::{KernelCtx, NodeInfo, RefVar, Resource, ResourceManager, Value};
 use tensorfleet_status::{Result, ensure};
-use tensorfleet_tensor::{Bytes, DType, HandleData, ResourceHandle, Shape, Tensor};
+use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
 
-use crate::state::names::SharedName;
+use crate::state::names::{SharedName, handle_to};
 
 /// Keeps one resource for a node.
 pub(super) struct Keeper<T> {
@@ -55,14 +55,7 @@ impl<T: Resource> Keeper<T> {
         verify: impl FnOnce(&T) -> Result<()>,
     ) -> Result<Tensor> {
         let kept = self.get(ctx, make, verify)?;
-        Ok(Tensor::scalar(ResourceHandle::new(HandleData {
-            device: ctx.env().device.name.clone(),
-            container: kept.container,
-            name: kept.name,
-            type_name: kept.resource.type_name().to_owned(),
-            object: Some(kept.resource),
-            ..HandleData::default()
-        })))
+        Ok(handle_to(ctx, &kept.container, &kept.name, kept.resource))
     }
 
     /// As [`handle`](Self::handle) for ops that hand out names by reference: container and name.

@@ -12,7 +12,9 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{DType, HandleData, ResourceHandle, Tensor};
+use tensorfleet_tensor::{DType, Tensor};
+
+use crate::state::names::handle_to;
 
 pub(crate) static OPS: [OpDef; 4] = [
     OpDef {
@@ -154,14 +156,8 @@ fn build_stack(node: &NodeInfo) -> Result<AnyKernel> {
             max_size: usize::try_from(ctx.int(0)?).unwrap_or(usize::MAX),
             elements: Mutex::new(Some(Vec::new())),
         });
-        let handle = Tensor::scalar(ResourceHandle::new(HandleData {
-            device: env.device.name.clone(),
-            container: format!("__per_step_{}", env.step_id),
-            name: stack.name.clone(),
-            type_name: TYPE_NAME.to_owned(),
-            object: Some(stack),
-            ..HandleData::default()
-        }));
+        let container = format!("__per_step_{}", env.step_id);
+        let handle = handle_to(ctx, &container, &stack.name, stack.clone());
         ctx.set(0, handle);
         Ok(())
     })

@@ -11,6 +11,7 @@ use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::cast::{Slice, SliceMut, cast};
+use tensorfleet_math::par::Serial;
 use tensorfleet_status::{Code, Result, unimplemented};
 use tensorfleet_tensor::{DType, Tensor};
 
@@ -163,6 +164,20 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         ctx.set(0, out);
         Ok(())
     })
+}
+
+/// All elements of a tensor of real numbers.
+pub(crate) fn doubles(tensor: &Tensor) -> Result<Vec<f64>> {
+    let mut out = vec![0.0; tensor.elements()];
+    cast(&Serial, numbers(tensor)?, SliceMut::F64(&mut out), false);
+    Ok(out)
+}
+
+/// All elements of a tensor of integers.
+pub(crate) fn integers(tensor: &Tensor) -> Result<Vec<i64>> {
+    let mut out = vec![0; tensor.elements()];
+    cast(&Serial, numbers(tensor)?, SliceMut::I64(&mut out), false);
+    Ok(out)
 }
 
 fn numbers(tensor: &Tensor) -> Result<Slice<'_>> {

@@ -4,7 +4,7 @@ pub(crate) mod add_n;
 mod binary;
 mod bucketize;
 mod calculus;
-mod cast;
+pub(crate) mod cast;
 mod check_numerics;
 mod clip_by_value;
 mod compare;

@@ -7,6 +7,7 @@ mod reorder;
 mod to_dense;
 
 use crate::Family;
+use crate::math::cast::integers;
 
 pub(crate) static FAMILY: Family = Family {
     name: "sparse",
@@ -22,7 +23,7 @@ pub(crate) static FAMILY: Family = Family {
 
 use tensorfleet_kernel::KernelCtx;
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{DType, Shape, Tensor};
+use tensorfleet_tensor::{Shape, Tensor};
 
 /// The coordinates of a sparse tensor, checked against its shape.
 struct Coordinates {
@@ -93,18 +94,6 @@ impl Coordinates {
                 position * *dim as usize + *at as usize
             })
     }
-}
-
-/// An int32 or int64 tensor as `i64`s.
-fn integers(tensor: &Tensor) -> Result<Vec<i64>> {
-    Ok(match tensor.dtype() {
-        DType::I32 => tensor
-            .slice::<i32>()?
-            .iter()
-            .map(|value| i64::from(*value))
-            .collect(),
-        _ => tensor.slice::<i64>()?.to_vec(),
-    })
 }
 
 /// The coordinates in inputs `first`, `first + 1` (values) and `first + 2` (shape).

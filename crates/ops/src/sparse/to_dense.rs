@@ -4,13 +4,12 @@
 //! Indices may be a scalar, a vector (of a vector output) or a matrix; validate_indices wants them sorted and without repeats.
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
-use tensorfleet_graph::infer::InferCtx;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
 
-use super::integers;
+use crate::math::cast::integers;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "SparseToDense",
@@ -26,7 +25,7 @@ pub(crate) static OP: OpDef = OpDef {
         "T: type",
         "Tindices: {int32, int64}",
     ],
-    infer,
+    infer: infer::shape_in::<1>,
     gradient: Gradient::None("not needed by training so far"),
     kernels: &[cpu(&[], build)],
     exactness: Exactness::Bits,
@@ -111,12 +110,6 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
-
-fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let shape = ctx.shape_from(1);
-    ctx.set(0, shape);
-    Ok(())
-}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let validate = node.attrs.bool("validate_indices")?;

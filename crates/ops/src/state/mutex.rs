@@ -14,11 +14,11 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Cost, Exactness, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, CancelGuard, KernelCtx, NodeInfo, Resource};
 use tensorfleet_status::{Result, cancelled, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, HandleData, ResourceHandle, Tensor, Variant, VariantObject};
+use tensorfleet_tensor::{Bytes, Tensor, Variant, VariantObject};
 
 use super::NO_GRADIENT;
 use super::cache::Cache;
-use super::names::SharedName;
+use super::names::{SharedName, handle_to};
 
 pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
@@ -177,15 +177,8 @@ fn build_mutex(node: &NodeInfo) -> Result<AnyKernel> {
                 let section: Arc<Section> =
                     env.resources
                         .lookup_or_create(container, &names.name, || Ok(Section::default()))?;
-                let handle = ResourceHandle::new(HandleData {
-                    device: env.device.name.clone(),
-                    container: container.to_owned(),
-                    name: names.name.clone(),
-                    type_name: section.type_name().to_owned(),
-                    object: Some(section.clone()),
-                    ..HandleData::default()
-                });
-                Ok((section, Tensor::scalar(handle)))
+                let handle = handle_to(ctx, container, &names.name, section.clone());
+                Ok((section, handle))
             },
         )?;
         ctx.set(0, handle);

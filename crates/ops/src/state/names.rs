@@ -1,7 +1,10 @@
 //! Under which container and name a node keeps its state.
 
-use tensorfleet_kernel::{KernelCtx, NodeInfo};
+use std::sync::Arc;
+
+use tensorfleet_kernel::{KernelCtx, NodeInfo, Resource};
 use tensorfleet_status::{Result, ensure};
+use tensorfleet_tensor::{HandleData, ResourceHandle, Tensor};
 
 /// The `container` and `shared_name` attributes of a node, checked as TensorFlow does.
 #[derive(Clone, Debug)]
@@ -50,6 +53,23 @@ pub(crate) fn container_or_default<'a>(container: &'a str, ctx: &'a KernelCtx<'_
     } else {
         container
     }
+}
+
+/// A handle that carries the resource.
+pub(crate) fn handle_to<T: Resource>(
+    ctx: &KernelCtx<'_>,
+    container: &str,
+    name: &str,
+    resource: Arc<T>,
+) -> Tensor {
+    Tensor::scalar(ResourceHandle::new(HandleData {
+        device: ctx.env().device.name.clone(),
+        container: container.to_owned(),
+        name: name.to_owned(),
+        type_name: resource.type_name().to_owned(),
+        object: Some(resource),
+        ..HandleData::default()
+    }))
 }
 
 /// A letter, digit or dot first, then also dashes and slashes.

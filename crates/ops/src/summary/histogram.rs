@@ -9,7 +9,8 @@ use tensorfleet_proto::HistogramProto;
 use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_status::{Code, Result, invalid_argument};
 
-use super::encode::{doubles, summary, tag};
+use super::encode::{summary, tag};
+use crate::math::cast::doubles;
 use crate::types::REAL_NUMBERS;
 
 pub(crate) static OP: OpDef = OpDef {

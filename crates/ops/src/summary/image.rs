@@ -11,7 +11,8 @@ use tensorfleet_proto::summary::{Image, Value, value};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Tensor, f16};
 
-use super::encode::{doubles, summary, tag};
+use super::encode::{summary, tag};
+use crate::math::cast::doubles;
 
 const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
 

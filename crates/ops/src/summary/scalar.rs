@@ -9,7 +9,8 @@ use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::Bytes;
 
-use super::encode::{doubles, summary};
+use super::encode::summary;
+use crate::math::cast::doubles;
 use crate::types::REAL_NUMBERS;
 
 pub(crate) static OP: OpDef = OpDef {

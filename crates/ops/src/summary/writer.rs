@@ -4,7 +4,7 @@
 //! filename_suffix); WriteSummary(writer, step, tensor, tag, summary_metadata); WriteScalarSummary(writer, step, tag, value);
 //! WriteHistogramSummary(writer, step, tag, values); WriteRawProtoSummary(writer, step, tensor); FlushSummaryWriter(writer); CloseSummaryWriter(writer).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prost::Message;
@@ -15,11 +15,13 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
 use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_proto::{Event, Summary, event};
 use tensorfleet_status::{Result, invalid_argument, not_found};
-use tensorfleet_tensor::{Bytes, HandleData, ResourceHandle, Tensor};
+use tensorfleet_tensor::Bytes;
 
-use super::encode::{doubles, tag};
+use super::encode::tag;
 use super::histogram::histogram;
 use super::tensor_summary::tensor_value;
+use crate::math::cast::doubles;
+use crate::state::names::{container_or_default, handle_to};
 
 /// The event file behind a handle, once it was created.
 #[derive(Default)]
@@ -136,33 +138,16 @@ pub(crate) static OPS: [OpDef; 8] = [
     },
 ];
 
+/// The writer has the shared name as it stands: nodes without one share the writer without a name, as in TensorFlow.
 fn build_handle(node: &NodeInfo) -> Result<AnyKernel> {
-    let shared = node.attrs.str("shared_name")?;
-    let name = if shared.is_empty() {
-        node.name.clone()
-    } else {
-        shared.to_owned()
-    };
+    let name = node.attrs.str("shared_name")?.to_owned();
     let container = node.attrs.str("container")?.to_owned();
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let env = ctx.env();
-        let container = if container.is_empty() {
-            env.device.default_container.clone()
-        } else {
-            container.clone()
-        };
-        let writer: Arc<Writer> = env
-            .resources
-            .lookup_or_create(&container, &name, || Ok(Writer::default()))?;
-        let handle = ResourceHandle::new(HandleData {
-            device: env.device.name.clone(),
-            container,
-            name: name.clone(),
-            type_name: writer.type_name().to_owned(),
-            object: Some(writer),
-            ..HandleData::default()
-        });
-        ctx.set(0, Tensor::scalar(handle));
+        let container = container_or_default(&container, ctx);
+        let resources = &ctx.env().resources;
+        let writer = resources.lookup_or_create(container, &name, || Ok(Writer::default()))?;
+        let handle = handle_to(ctx, container, &name, writer);
+        ctx.set(0, handle);
         Ok(())
     })
 }

@@ -113,7 +113,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             is_grad: false,
         };
         let array = TensorArray::new(options, size as usize, element_shape.clone(), dynamic_size)?;
-        let handle = handle_to(ctx, Arc::new(array));
+        let handle = handle_to(ctx, &Arc::new(array));
         ctx.set(0, handle);
         ctx.set(1, Tensor::scalar(0f32));
         Ok(())

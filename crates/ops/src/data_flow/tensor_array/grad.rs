@@ -150,7 +150,7 @@ fn build_with_shape(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn make(ctx: &mut KernelCtx<'_>, source: &str, prepend: &Shape) -> Result<()> {
     let grad = ctx.resource::<TensorArray>(0)?.grad(source, prepend)?;
-    let handle = handle_to(ctx, grad);
+    let handle = handle_to(ctx, &grad);
     ctx.set(0, handle);
     ctx.set(1, Tensor::scalar(0f32));
     Ok(())

@@ -17,9 +17,10 @@ use tensorfleet_graph::gradient::GradCtx;
 use tensorfleet_graph::{Exactness, OpDef, Output};
 use tensorfleet_kernel::KernelCtx;
 use tensorfleet_status::{Result, ensure};
-use tensorfleet_tensor::{DType, HandleData, ResourceHandle, Tensor};
+use tensorfleet_tensor::{DType, Tensor};
 
-use array::{TYPE_NAME, TensorArray};
+use crate::state::names;
+use array::TensorArray;
 
 /// What all these ops have in common.
 const STATEFUL: OpDef = OpDef {
@@ -29,15 +30,9 @@ const STATEFUL: OpDef = OpDef {
 };
 
 /// A handle that carries the array.
-fn handle_to(ctx: &KernelCtx<'_>, array: Arc<TensorArray>) -> Tensor {
-    Tensor::scalar(ResourceHandle::new(HandleData {
-        device: ctx.env().device.name.clone(),
-        container: format!("__per_step_{}", ctx.env().step_id),
-        name: array.options.name.clone(),
-        type_name: TYPE_NAME.to_owned(),
-        object: Some(array),
-        ..HandleData::default()
-    }))
+fn handle_to(ctx: &KernelCtx<'_>, array: &Arc<TensorArray>) -> Tensor {
+    let container = format!("__per_step_{}", ctx.env().step_id);
+    names::handle_to(ctx, &container, &array.options.name, array.clone())
 }
 
 /// The array in input 0, to be read as `dtype`.
