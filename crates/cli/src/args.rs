@@ -228,13 +228,6 @@ pub(crate) struct ServerArgs {
     /// Log the device of every node (log_device_placement).
     #[arg(long = "log_device_placement", alias = "log-device-placement")]
     pub(crate) log_device_placement: bool,
-    /// Give up steps after this many seconds unless their client says otherwise (operation_timeout_in_ms).
-    #[arg(
-        long = "operation_timeout",
-        alias = "operation-timeout",
-        value_name = "SECONDS"
-    )]
-    pub(crate) operation_timeout: Option<f64>,
     /// Listen on this host instead of the own address; 0.0.0.0 for all interfaces.
     #[arg(long, value_name = "HOST")]
     pub(crate) bind: Option<String>,
@@ -266,7 +259,7 @@ pub(crate) struct ServerArgs {
     )]
     pub(crate) admin_token: Option<String>,
     /// What to log to stderr: error, warn, info, debug, trace, or a filter such as tensorfleet_rpc=debug.
-    #[arg(long, value_name = "FILTER", default_value = "warn")]
+    #[arg(long, value_name = "FILTER", default_value = "warn,placement=info")]
     pub(crate) log: String,
 }
 

@@ -57,4 +57,6 @@ pub trait Peers: Send + Sync {
     fn tasks(&self) -> Vec<TaskName>;
     /// How to call a task; `None` if the cluster has no such task.
     fn worker(&self, task: &TaskName) -> Option<Arc<dyn WorkerApi>>;
+    /// The same servers under the names that a client gives them, seen from `own`.
+    fn renamed(&self, cluster: &pb::ClusterDef, own: &TaskName) -> Result<Arc<dyn Peers>>;
 }

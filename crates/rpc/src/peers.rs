@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use tensorfleet_cluster::{Peers, TaskName, Worker, WorkerApi};
+use tensorfleet_cluster::{ClusterSpec, Peers, TaskName, Worker, WorkerApi};
+use tensorfleet_proto::ClusterDef;
+use tensorfleet_status::Result;
 
 use crate::grpc::{Channel, Limits};
 use crate::remote::RemoteWorker;
@@ -12,7 +14,7 @@ use crate::remote::RemoteWorker;
 pub(crate) struct GrpcPeers {
     own: TaskName,
     /// Set once the worker is made, which needs its peers; weak because it keeps them.
-    local: OnceLock<Weak<Worker>>,
+    local: Arc<OnceLock<Weak<Worker>>>,
     addresses: BTreeMap<TaskName, String>,
     limits: Limits,
     opened: Mutex<BTreeMap<TaskName, Arc<RemoteWorker>>>,
@@ -26,7 +28,7 @@ impl GrpcPeers {
     ) -> GrpcPeers {
         GrpcPeers {
             own,
-            local: OnceLock::new(),
+            local: Arc::default(),
             addresses,
             limits,
             opened: Mutex::default(),
@@ -57,5 +59,19 @@ impl Peers for GrpcPeers {
         let worker = Arc::new(RemoteWorker::new(task.clone(), channel));
         opened.insert(task.clone(), worker.clone());
         Some(worker)
+    }
+
+    fn renamed(&self, cluster: &ClusterDef, own: &TaskName) -> Result<Arc<dyn Peers>> {
+        let addresses = ClusterSpec::from_cluster_def(cluster)?
+            .iter()
+            .map(|(job, index, address)| (TaskName::new(job, index as usize), address.to_owned()))
+            .collect();
+        Ok(Arc::new(GrpcPeers {
+            own: own.clone(),
+            local: self.local.clone(),
+            addresses,
+            limits: self.limits.clone(),
+            opened: Mutex::default(),
+        }))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prost::Message;
 use tensorfleet_cluster::{Master, Worker, WorkerApi};
 use tensorfleet_proto::services::{master, worker};
-use tensorfleet_status::{Result, unimplemented};
+use tensorfleet_status::{Code, Result, Status, unimplemented};
 use tensorfleet_tensor::Segments;
 
 use crate::admin::{self, Admin};
@@ -86,7 +86,12 @@ impl Services {
                 })
                 .await
             }
-            path => Err(unimplemented!("this server has no method {path}")),
+            // As TensorFlow answers: it knows the name but cannot do it.
+            worker::TRACING => Err(unimplemented!("Tracing")),
+            path => {
+                tracing::debug!("{} called unknown method {path}", call.peer);
+                Err(Status::new(Code::Unimplemented, ""))
+            }
         }
     }
 

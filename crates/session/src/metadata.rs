@@ -69,11 +69,18 @@ impl RunMetadata {
 
     /// The same as TensorFlow's `StepStats`, from which its tools draw timelines.
     pub fn to_step_stats(&self) -> StepStats {
-        let node_stats = self
-            .nodes
-            .iter()
-            .map(|timing| self.node_stats(timing))
-            .collect();
+        // TensorFlow's steps begin with a node of their own; tools take its time for the step's.
+        let began = NodeTiming {
+            node: "_SOURCE".to_owned(),
+            op: "NoOp".to_owned(),
+            scheduled: Duration::ZERO,
+            start: Duration::ZERO,
+            end: Duration::ZERO,
+            thread: 0,
+            outputs: Vec::new(),
+        };
+        let all = std::iter::once(&began).chain(&self.nodes);
+        let node_stats = all.map(|timing| self.node_stats(timing)).collect();
         StepStats {
             dev_stats: vec![DeviceStepStats {
                 device: self.device.clone(),

@@ -11,6 +11,7 @@ use tensorfleet_tensor::{DType, Tensor};
 pub struct PartialProgress {
     graph: Arc<Graph>,
     feed_types: FxHashMap<String, DType>,
+    fetches: FxHashSet<String>,
     missing: Mutex<Missing>,
 }
 
@@ -34,6 +35,7 @@ impl PartialProgress {
                 .cloned()
                 .zip(feed_types.iter().copied())
                 .collect(),
+            fetches: fetches.iter().cloned().collect(),
             missing: Mutex::new(Missing {
                 feeds: feeds.iter().cloned().collect(),
                 fetches: fetches.iter().cloned().collect(),
@@ -74,9 +76,14 @@ impl PartialProgress {
             }
         }
         for name in fetches {
+            if !self.fetches.contains(*name) {
+                return Err(invalid_argument!(
+                    "The fetch {name} was not specified in partial_run_setup."
+                ));
+            }
             if !progress.fetches.contains(*name) {
                 return Err(invalid_argument!(
-                    "The fetch {name} was not specified in partial_run_setup or has already been fetched."
+                    "The fetch {name} has already been fetched."
                 ));
             }
         }
@@ -87,7 +94,7 @@ impl PartialProgress {
         for name in fetches {
             if let Some(feed) = self.needed_feed(name, &missing) {
                 return Err(invalid_argument!(
-                    "The fetch {name} can't be computed from the feeds that have been fed so far: {feed} is missing."
+                    "Fetch {name} can't be computed from the feeds that have been fed so far. It needs {feed}."
                 ));
             }
         }

@@ -166,10 +166,6 @@ fn config(base: ConfigProto, args: &ServerArgs) -> Result<ConfigProto> {
     }
     config.allow_soft_placement |= args.allow_soft_placement;
     config.log_device_placement |= args.log_device_placement;
-    if let Some(timeout) = args.operation_timeout {
-        let timeout = seconds("--operation_timeout", timeout)?;
-        config.operation_timeout_in_ms = i64::try_from(timeout.as_millis())?;
-    }
     Ok(config)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use prost::Message;
 use tensorfleet_passes::PassOptions;
 use tensorfleet_proto::rewriter_config::Toggle;
-use tensorfleet_proto::{ConfigProto, RunOptions, optimizer_options};
+use tensorfleet_proto::{ConfigProto, optimizer_options};
 use tensorfleet_status::{Result, invalid_argument};
 
 /// The request's config over the server's, field by field as protocol buffers merge.
@@ -22,14 +22,9 @@ pub(super) fn merged(server: &ConfigProto, request: ConfigProto) -> Result<Confi
 
 /// Refuses what a server cannot do, in TensorFlow's words.
 pub(super) fn check(config: &ConfigProto) -> Result<()> {
-    if config.use_per_session_threads {
+    if config.use_per_session_threads || !config.session_inter_op_thread_pool.is_empty() {
         return Err(invalid_argument!(
-            "Distributed session does not support per session threads: leave use_per_session_threads unset"
-        ));
-    }
-    if !config.session_inter_op_thread_pool.is_empty() {
-        return Err(invalid_argument!(
-            "Distributed session does not support session thread pool options: leave session_inter_op_thread_pool empty"
+            "Distributed session does not support session thread pool options."
         ));
     }
     let options = config.graph_options.as_ref();
@@ -66,12 +61,12 @@ pub(super) fn passes(config: &ConfigProto) -> PassOptions {
     passes
 }
 
-/// After which time a step is given up: the run's, else the session's.
-pub(super) fn timeout(run: &RunOptions, config: &ConfigProto) -> Option<Duration> {
-    [run.timeout_in_ms, config.operation_timeout_in_ms]
-        .into_iter()
-        .find(|millis| *millis > 0)
-        .map(|millis| Duration::from_millis(millis.unsigned_abs()))
+/// After which time an operation is given up, if its message says so.
+pub(super) fn timeout(millis: i64) -> Option<Duration> {
+    u64::try_from(millis)
+        .ok()
+        .filter(|millis| *millis > 0)
+        .map(Duration::from_millis)
 }
 
 #[cfg(test)]
@@ -133,17 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_timeout_wins() {
-        let run = |timeout_in_ms| RunOptions {
-            timeout_in_ms,
-            ..RunOptions::default()
-        };
-        let config = ConfigProto {
-            operation_timeout_in_ms: 9,
-            ..ConfigProto::default()
-        };
-        assert_eq!(timeout(&run(5), &config), Some(Duration::from_millis(5)));
-        assert_eq!(timeout(&run(0), &config), Some(Duration::from_millis(9)));
-        assert_eq!(timeout(&run(0), &ConfigProto::default()), None);
+    fn only_positive_timeouts_count() {
+        assert_eq!(timeout(5), Some(Duration::from_millis(5)));
+        assert_eq!((timeout(0), timeout(-1)), (None, None));
     }
 }

@@ -110,9 +110,11 @@ pub(super) async fn find_devices(
             found.devices.push(renamed(device, &task.name));
         }
     }
-    found
-        .devices
-        .retain(|device| DeviceName::parse(&device.name).is_ok_and(|name| filters.sees(&name)));
+    // A server always sees its own devices.
+    found.devices.retain(|device| {
+        TaskName::of_device(&device.name).as_ref() == Some(local)
+            || DeviceName::parse(&device.name).is_ok_and(|name| filters.sees(&name))
+    });
     Ok(found)
 }
 
@@ -122,7 +124,7 @@ fn refused(task: &TaskName, error: Status) -> Status {
 }
 
 /// The device under the name its task has in this cluster.
-fn renamed(device: &DeviceAttributes, task: &TaskName) -> DeviceAttributes {
+pub(super) fn renamed(device: &DeviceAttributes, task: &TaskName) -> DeviceAttributes {
     let mut device = device.clone();
     if TaskName::of_device(&device.name).as_ref() != Some(task) {
         let local = device.name.rsplit('/').next().unwrap_or_default();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tensorfleet_graph::Graph;
 use tensorfleet_passes::{Boundary, Rewritten, Signature, rewrite};
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Result, internal};
-use tensorfleet_tensor::DType;
+use tensorfleet_proto::attr_value::Value;
+use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_tensor::{Bytes, DType};
 use tokio::task::JoinSet;
 
 use super::session::MasterSession;
@@ -51,6 +52,11 @@ impl Executable {
         signature: Signature,
         stepwise: bool,
     ) -> Result<Arc<Executable>> {
+        if signature.fetches.is_empty() && signature.targets.is_empty() {
+            return Err(invalid_argument!(
+                "Must specify at least one target to fetch or execute."
+            ));
+        }
         let graph = session.graph();
         let (devices, config) = (session.devices.clone(), session.config.clone());
         let (optimize, local) = (session.optimize.clone(), session.local.clone());
@@ -97,6 +103,38 @@ impl Executable {
             graph,
             run_options: pb::RunOptions::default(),
         }))
+    }
+
+    /// The graphs of the master's own task as TensorFlow shows them: feeds are received, fetches are sent.
+    pub(super) fn local_graphs(&self) -> Result<Vec<pb::GraphDef>> {
+        let mut graphs = self.local.partition_graphs()?;
+        for node in graphs.iter_mut().flat_map(|graph| &mut graph.node) {
+            let (op, dtype, names) = match node.op.as_str() {
+                "_Arg" => ("_Recv", "tensor_type", &self.signature.feeds),
+                "_Retval" => ("_Send", "T", &self.signature.fetches),
+                _ => continue,
+            };
+            op.clone_into(&mut node.op);
+            let index = match node.attr.remove("index").and_then(|attr| attr.value) {
+                Some(Value::I(index)) => usize::try_from(index).unwrap_or(usize::MAX),
+                _ => continue,
+            };
+            if let Some(value) = node.attr.remove("T") {
+                node.attr.insert(dtype.to_owned(), value);
+            }
+            let mut set = |name: &str, value| {
+                let value = pb::AttrValue { value: Some(value) };
+                node.attr.insert(name.to_owned(), value);
+            };
+            let device = Bytes::from(node.device.clone());
+            set("send_device", Value::S(device.clone()));
+            set("recv_device", Value::S(device));
+            set("client_terminated", Value::B(true));
+            if let Some(name) = names.get(index) {
+                set("tensor_name", Value::S(Bytes::from(name.clone())));
+            }
+        }
+        Ok(graphs)
     }
 
     /// Whether tensors may be left over at the end of a step.

@@ -2,6 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `cluster_view` | the server's cluster, or the one that the client brings |
 //! | `config` | what ConfigProto and RunOptions mean |
 //! | `discovery` | which tasks and devices a session has |
 //! | `devices` | which node goes to which of them |
@@ -10,6 +11,7 @@
 //! | `run` | one step of it |
 //! | `partial` | a step whose feeds and fetches come in several calls |
 
+mod cluster_view;
 mod config;
 mod devices;
 mod discovery;
@@ -23,7 +25,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Result, aborted, failed_precondition, invalid_argument};
+use tensorfleet_status::{Result, aborted, invalid_argument};
 
 use crate::api::Peers;
 use crate::recent::RecentRequests;
@@ -295,9 +297,6 @@ impl Master {
     }
 
     fn session(&self, handle: &str) -> Result<Arc<MasterSession>> {
-        if handle.is_empty() {
-            return Err(failed_precondition!("the request names no session"));
-        }
         self.sessions()
             .get(handle)
             .cloned()

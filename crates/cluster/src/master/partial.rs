@@ -10,7 +10,6 @@ use tensorfleet_status::{Result, cancelled, deadline_exceeded, internal, invalid
 use tensorfleet_tensor::Tensor;
 use tokio::sync::oneshot;
 
-use super::config;
 use super::executable::Executable;
 use super::run::{from_task, named};
 use super::session::MasterSession;
@@ -98,7 +97,7 @@ impl MasterSession {
         let wanted: Vec<&str> = fetches.iter().map(String::as_str).collect();
         run.progress.advance(&feeds, &wanted)?;
         let step = self.exchange(&run, feeds, &wanted);
-        let result = match config::timeout(options, &self.config) {
+        let result = match self.timeout(options) {
             None => step.await,
             Some(timeout) => tokio::time::timeout(timeout, step)
                 .await
@@ -108,7 +107,7 @@ impl MasterSession {
             self.forget_partial(handle);
             self.worker.cleanup_step(run.step_id);
         }
-        let tensors = result.map_err(|status| from_task(status, &self.worker.env().task))?;
+        let tensors = result.map_err(|status| from_task(status, &self.view.own))?;
         named(&fetches, &tensors)
     }
 
@@ -151,7 +150,7 @@ impl MasterSession {
     }
 
     /// The rendezvous key of a feed or fetch.
-    fn client_key(&self, name: &str) -> String {
+    pub(super) fn client_key(&self, name: &str) -> String {
         let device = self.devices.client();
         let incarnation = self.devices.client_incarnation();
         format!("{device};{incarnation:016x};{device};{name};0:0")

@@ -11,7 +11,6 @@ use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, inva
 use tensorfleet_tensor::Tensor;
 use tokio::task::JoinSet;
 
-use super::config;
 use super::executable::{Executable, RemotePart};
 use super::session::MasterSession;
 use crate::ids;
@@ -120,7 +119,7 @@ impl MasterSession {
         });
         let frame = Arc::new(CallFrame::new(feeds, executable.signature.fetches.len()));
         let run = self.run_parts(executable, &step, frame.clone());
-        let result = match config::timeout(options, &self.config) {
+        let result = match self.timeout(options) {
             None => run.await,
             Some(timeout) => tokio::time::timeout(timeout, run)
                 .await
@@ -136,7 +135,11 @@ impl MasterSession {
         for (name, tensor) in executable.signature.fetches.iter().zip(frame.take_rets()) {
             // Its node did not run: it is in a branch that was not taken.
             tensors.push(tensor.ok_or_else(|| {
-                invalid_argument!("The tensor returned for {name} was not valid.")
+                internal!(
+                    "Failed to fetch outputs for step {}. (Original error message: The tensor returned for {} was not valid.)",
+                    step.id,
+                    self.client_key(name)
+                )
             })?);
         }
         Ok(Outcome { tensors, metadata })
@@ -159,7 +162,7 @@ impl MasterSession {
         if executable.remote.is_empty() {
             let stats = local
                 .await
-                .map_err(|status| from_task(status, &self.worker.env().task))?;
+                .map_err(|status| from_task(status, &self.view.own))?;
             return self.local_metadata(executable, step, stats);
         }
         let mut remote = JoinSet::new();
@@ -174,7 +177,7 @@ impl MasterSession {
                 stats = &mut local, if !local_ended => {
                     local_ended = true;
                     stats
-                        .map_err(|status| from_task(status, &self.worker.env().task))
+                        .map_err(|status| from_task(status, &self.view.own))
                         .and_then(|stats| self.local_metadata(executable, step, stats))
                 }
                 Some(joined) = remote.join_next() => joined
@@ -210,7 +213,7 @@ impl MasterSession {
             metadata.step_stats = Some(pb::StepStats { dev_stats: stats });
         }
         if step.graphs {
-            metadata.partition_graphs = executable.local.partition_graphs()?;
+            metadata.partition_graphs = executable.local_graphs()?;
         }
         Ok(metadata)
     }
@@ -299,8 +302,9 @@ fn check_feeds(executable: &Executable, feeds: &[Tensor]) -> Result<()> {
     let names = &executable.signature.feeds;
     for ((tensor, dtype), name) in feeds.iter().zip(&executable.feed_types).zip(names) {
         if tensor.dtype() != *dtype {
-            return Err(invalid_argument!(
-                "tensor {name} was fed with {}, but it is {dtype}",
+            let (node, port) = name.rsplit_once(':').unwrap_or((name, "0"));
+            return Err(internal!(
+                "Output 0 of type {} does not match declared output type {dtype} for node {{{{node _recv_{node}_{port}}}}}",
                 tensor.dtype()
             ));
         }

@@ -15,6 +15,7 @@ use tensorfleet_status::{Result, aborted, cancelled, failed_precondition, invali
 use tokio::sync::{Notify, OnceCell};
 use tokio::task::JoinSet;
 
+use super::cluster_view::ClusterView;
 use super::config;
 use super::devices::{PlacedGraph, SessionDevices};
 use super::discovery::{Filters, Found, SessionTask, find_devices};
@@ -36,6 +37,8 @@ pub(crate) struct MasterSession {
     /// The session as this task's worker knows it.
     pub(super) local: Arc<WorkerSession>,
     pub(super) tasks: Vec<SessionTask>,
+    /// The cluster as this session sees it.
+    pub(super) view: ClusterView,
     pub(super) devices: SessionDevices,
     pub(super) optimize: Optimize,
     state: Mutex<State>,
@@ -48,7 +51,10 @@ pub(crate) struct MasterSession {
     last_used: AtomicU64,
     /// Numbers the transfers between parts: their names must be unique within the session.
     pub(super) transfers: Arc<AtomicU64>,
-    next_handle: AtomicI64,
+    next_callable: AtomicI64,
+    next_partial: AtomicI64,
+    /// How long its client lets operations take. The server's own config does not bind its clients.
+    operation_timeout: Option<Duration>,
 }
 
 struct State {
@@ -78,12 +84,20 @@ impl MasterSession {
         server_config: &pb::ConfigProto,
         request: pb::CreateSessionRequest,
     ) -> Result<MasterSession> {
-        let config = config::merged(server_config, request.config.unwrap_or_default())?;
+        let requested = request.config.unwrap_or_default();
+        let operation_timeout = config::timeout(requested.operation_timeout_in_ms);
+        let config = config::merged(server_config, requested)?;
         config::check(&config)?;
         let filters = Filters::parse(&config.device_filters)?;
         let env = worker.env().clone();
-        let Found { tasks, devices } =
-            find_devices(&env.task, env.device_attributes(), &*peers, &filters).await?;
+        let view = ClusterView::new(&env.task, peers, &config, &request.target)?;
+        let Found { tasks, devices } = find_devices(
+            &view.own,
+            view.local_devices(env.device_attributes()),
+            &*view.peers,
+            &filters,
+        )
+        .await?;
         let devices = SessionDevices::new(devices, &tasks)?;
         let client = env
             .devices
@@ -108,9 +122,9 @@ impl MasterSession {
         let local = worker.open_session(
             &handle,
             SessionSetup {
-                isolated: config.isolate_session_state,
-                renamed: None,
-                peers: peers.clone(),
+                isolated: view.isolated,
+                renamed: view.propagated.is_some().then(|| view.own.clone()),
+                peers: view.peers.clone(),
                 optimize: optimize.clone(),
                 master: None,
             },
@@ -136,8 +150,11 @@ impl MasterSession {
             ended: Notify::new(),
             last_used: AtomicU64::new(env.now().as_millis() as u64),
             transfers: Arc::default(),
-            next_handle: AtomicI64::new(0),
+            next_callable: AtomicI64::new(0),
+            next_partial: AtomicI64::new(0),
+            operation_timeout,
             worker,
+            view,
         };
         match session.open_on_workers().await {
             Ok(()) => Ok(session),
@@ -160,10 +177,11 @@ impl MasterSession {
                     job_name: task.name.job.clone(),
                     task_index: task.name.index as i32,
                     protocol: "grpc".to_owned(),
+                    cluster: self.view.propagated.clone(),
                     ..pb::ServerDef::default()
                 }),
-                isolate_session_state: self.config.isolate_session_state,
-                master_task: self.worker.env().task.to_string(),
+                isolate_session_state: self.view.isolated,
+                master_task: self.view.own.to_string(),
                 master_incarnation: self.devices.client_incarnation() as i64,
                 ..pb::CreateWorkerSessionRequest::default()
             };
@@ -251,7 +269,7 @@ impl MasterSession {
         let _running = self.begin()?;
         if !options.feed_devices.is_empty() || !options.fetch_devices.is_empty() {
             return Err(tensorfleet_status::unimplemented!(
-                "a callable's feed_devices and fetch_devices are not supported in distributed sessions"
+                "CallableOptions::feed_devices and CallableOptions::fetch_devices to configure feeding/fetching from/to devices is not yet supported in distributed sessions"
             ));
         }
         if !options.tensor_connection.is_empty() {
@@ -268,17 +286,19 @@ impl MasterSession {
         if let Some(executable) = Arc::get_mut(&mut executable) {
             executable.run_options = options.run_options.unwrap_or_default();
         }
-        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        let handle = self.next_callable.fetch_add(1, Ordering::Relaxed);
         self.state().callables.insert(handle, executable);
         Ok(handle)
     }
 
     pub(super) fn callable(&self, handle: i64) -> Result<Arc<Executable>> {
-        self.state()
-            .callables
-            .get(&handle)
-            .cloned()
-            .ok_or_else(|| invalid_argument!("No such callable handle: {handle}"))
+        self.state().callables.get(&handle).cloned().ok_or_else(|| {
+            if (0..self.next_callable.load(Ordering::Relaxed)).contains(&handle) {
+                invalid_argument!("Attempted to run callable after handle was released: {handle}")
+            } else {
+                invalid_argument!("No such callable handle: {handle}")
+            }
+        })
     }
 
     pub(super) fn release_callable(&self, handle: i64) {
@@ -287,7 +307,10 @@ impl MasterSession {
 
     /// Keeps a partial run; its handle.
     pub(super) fn keep_partial(&self, run: PartialRun) -> String {
-        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed).to_string();
+        let handle = self
+            .next_partial
+            .fetch_add(1, Ordering::Relaxed)
+            .to_string();
         self.state()
             .partial_runs
             .insert(handle.clone(), Arc::new(run));
@@ -306,6 +329,11 @@ impl MasterSession {
 
     pub(super) fn forget_partial(&self, handle: &str) {
         self.state().partial_runs.remove(handle);
+    }
+
+    /// After which time a run is given up.
+    pub(super) fn timeout(&self, options: &pb::RunOptions) -> Option<Duration> {
+        config::timeout(options.timeout_in_ms).or(self.operation_timeout)
     }
 
     /// Counts a call in, unless the session is closed.

@@ -137,19 +137,22 @@ impl Worker {
     fn setup(&self, request: &pb::CreateWorkerSessionRequest) -> Result<SessionSetup> {
         let server = request.server_def.as_ref();
         let propagated = server.filter(|server| server.cluster.is_some());
-        let renamed = match propagated {
-            Some(server) => Some(TaskName::new(
-                server.job_name.clone(),
-                usize::try_from(server.task_index).map_err(|_| {
+        let (renamed, peers) = match propagated {
+            Some(server) => {
+                let index = usize::try_from(server.task_index).map_err(|_| {
                     invalid_argument!("task index {} is negative", server.task_index)
-                })?,
-            )),
-            None => None,
+                })?;
+                let task = TaskName::new(server.job_name.clone(), index);
+                let cluster = server.cluster.clone().unwrap_or_default();
+                let peers = self.peers.renamed(&cluster, &task)?;
+                (Some(task), peers)
+            }
+            None => (None, self.peers.clone()),
         };
         Ok(SessionSetup {
             isolated: request.isolate_session_state,
             renamed,
-            peers: self.peers.clone(),
+            peers,
             optimize: self.optimize.clone(),
             master: (!request.master_task.is_empty()).then(|| {
                 (

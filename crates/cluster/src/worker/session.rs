@@ -100,7 +100,7 @@ impl WorkerSession {
 }
 
 fn unknown_graph(handle: &str) -> tensorfleet_status::Status {
-    aborted!("Graph handle is not found: {handle}. Possibly, this worker just restarted.")
+    aborted!("Graph handle is not found: {handle}")
 }
 
 fn private_device(device: &Device, task: &TaskName, index: usize, isolated: bool) -> Device {

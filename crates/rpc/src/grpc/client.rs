@@ -174,7 +174,9 @@ impl Channel {
             status::read(&head.headers)?;
             return Err(internal!("the answer has a status but no message"));
         }
-        let frames = message::read(&mut body, self.0.limits.max_message_bytes).await;
+        let encoding = head.headers.get("grpc-encoding");
+        let encoding = encoding.map(HeaderValue::as_bytes);
+        let frames = message::read(&mut body, self.0.limits.max_message_bytes, encoding).await;
         let trailers = body.trailers().await.map_err(broken)?;
         status::read(&trailers.unwrap_or_default())?;
         message::decode(frames?)

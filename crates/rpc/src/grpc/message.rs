@@ -1,13 +1,19 @@
 //! gRPC's framing: one flag byte and the length before every message.
 
+use std::io::Read;
+
 use bytes::{Buf, BufMut};
+use flate2::read::{GzDecoder, ZlibDecoder};
 use h2::RecvStream;
 use prost::Message;
-use tensorfleet_status::{Result, internal, invalid_argument, resource_exhausted, unimplemented};
+use tensorfleet_status::{Result, Status, internal, resource_exhausted, unimplemented};
 use tensorfleet_tensor::Segments;
 
 use super::frames::Frames;
 use super::status::from_h2;
+
+/// What TensorFlow says to a message that is none.
+const UNPARSABLE: &str = "Unable to parse request";
 
 /// Flag and length.
 const PREFIX: usize = 5;
@@ -33,47 +39,73 @@ pub(crate) fn encode<M: Message>(message: &M, limit: usize) -> Result<Segments> 
 
 /// Decodes a received message.
 pub(crate) fn decode<M: Message + Default>(frames: Frames) -> Result<M> {
-    M::decode(frames).map_err(|error| invalid_argument!("the message could not be parsed: {error}"))
+    M::decode(frames).map_err(|error| {
+        tracing::debug!("a message could not be parsed: {error}");
+        internal!("{UNPARSABLE}")
+    })
 }
 
-/// Reads the one message of a unary call.
-pub(crate) async fn read(stream: &mut RecvStream, limit: usize) -> Result<Frames> {
+/// Reads the one message of a unary call, which came in this `grpc-encoding`.
+pub(crate) async fn read(
+    stream: &mut RecvStream,
+    limit: usize,
+    encoding: Option<&[u8]>,
+) -> Result<Frames> {
     let mut frames = Frames::default();
-    let mut expected = None;
+    let mut prefix = None;
     while let Some(piece) = stream.data().await {
         let piece = piece.map_err(|error| from_h2(&error))?;
         // The sender may go on: what was received is in our hands now.
         let _ = stream.flow_control().release_capacity(piece.len());
         frames.push(piece);
-        if expected.is_none() && frames.remaining() >= PREFIX {
-            expected = Some(prefix(&mut frames, limit)?);
+        if prefix.is_none() && frames.remaining() >= PREFIX {
+            prefix = Some(read_prefix(&mut frames, limit)?);
         }
-        if expected.is_some_and(|len| frames.remaining() > len) {
-            return Err(internal!("more than one message came for a unary call"));
+        if prefix.is_some_and(|(_, len)| frames.remaining() > len) {
+            return Err(internal!("{UNPARSABLE}"));
         }
     }
-    match expected {
-        Some(len) if frames.remaining() == len => Ok(frames),
-        Some(len) => Err(internal!(
-            "the stream ended after {} of the message's {len} bytes",
-            frames.remaining()
-        )),
-        None => Err(internal!("the stream ended before a message came")),
+    match prefix {
+        Some((false, len)) if frames.remaining() == len => Ok(frames),
+        Some((true, len)) if frames.remaining() == len => inflate(frames, encoding, limit),
+        _ => Err(internal!("{UNPARSABLE}")),
     }
 }
 
-fn prefix(frames: &mut Frames, limit: usize) -> Result<usize> {
-    let compressed = frames.get_u8();
+/// Whether the message is compressed, and its length.
+fn read_prefix(frames: &mut Frames, limit: usize) -> Result<(bool, usize)> {
+    let compressed = frames.get_u8() != 0;
     let len = frames.get_u32() as usize;
-    if compressed != 0 {
-        return Err(unimplemented!(
-            "the message is compressed, which is not supported: send it with encoding identity"
-        ));
-    }
     if len > limit {
-        return Err(resource_exhausted!(
-            "Received message larger than max ({len} vs. {limit})"
-        ));
+        return Err(too_large(len, limit));
     }
-    Ok(len)
+    Ok((compressed, len))
+}
+
+fn inflate(frames: Frames, encoding: Option<&[u8]>, limit: usize) -> Result<Frames> {
+    let source = frames.reader();
+    let mut out = Vec::new();
+    // One byte more than allowed shows that there is more.
+    let most = limit as u64 + 1;
+    let read = match encoding {
+        Some(b"gzip") => GzDecoder::new(source).take(most).read_to_end(&mut out),
+        Some(b"deflate") => ZlibDecoder::new(source).take(most).read_to_end(&mut out),
+        other => {
+            return Err(unimplemented!(
+                "messages compressed by {} are not supported: use gzip, deflate or identity",
+                String::from_utf8_lossy(other.unwrap_or(b"nothing known"))
+            ));
+        }
+    };
+    read.map_err(|_| internal!("{UNPARSABLE}"))?;
+    if out.len() > limit {
+        return Err(too_large(out.len(), limit));
+    }
+    let mut frames = Frames::default();
+    frames.push(out.into());
+    Ok(frames)
+}
+
+fn too_large(len: usize, limit: usize) -> Status {
+    resource_exhausted!("Received message larger than max ({len} vs. {limit})")
 }

@@ -162,7 +162,9 @@ impl<S: Service> Connection<S> {
         let limit = self.limits.max_message_bytes;
         let (service, peer) = (self.service.clone(), self.peer);
         let call = async move {
-            let message = message::read(&mut body, limit).await?;
+            let encoding = head.headers.get("grpc-encoding");
+            let encoding = encoding.map(HeaderValue::as_bytes);
+            let message = message::read(&mut body, limit, encoding).await?;
             let path = head.uri.path().to_owned();
             let headers = head.headers;
             service
