@@ -9,6 +9,7 @@ use tensorfleet_status::{Result, invalid_argument, not_found};
 use tensorfleet_tensor::DType;
 
 use crate::prune::prune;
+use crate::reads::read_after_updates;
 use crate::roots::Roots;
 
 /// What a run feeds, fetches and runs, by name.
@@ -100,8 +101,10 @@ pub fn rewrite(graph: &Graph, signature: &Signature, boundary: Boundary<'_>) -> 
             "PruneForTargets: Some target nodes not found: {missing}"
         ));
     }
+    let mut pruned = prune(&out, roots.iter().copied())?;
+    read_after_updates(&mut pruned)?;
     Ok(Rewritten {
-        graph: prune(&out, roots.iter().copied())?,
+        graph: pruned,
         roots: Roots::of(&out, roots),
         feed_types,
     })

@@ -13,6 +13,7 @@ mod lower;
 mod partition;
 mod place;
 mod prune;
+mod reads;
 mod roots;
 mod stand_ins;
 
@@ -31,6 +32,7 @@ pub use lower::lower;
 pub use partition::{Part, PartDevice, PartitionOptions, partition};
 pub use place::{Assignments, DeviceSet, PlaceDevice, PlaceOptions, Placement, place};
 pub use prune::prune;
+pub use reads::read_after_updates;
 pub use roots::Roots;
 
 /// Which passes [`optimize`] runs.

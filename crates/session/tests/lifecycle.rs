@@ -142,7 +142,13 @@ fn a_trace_has_times_of_every_node() {
         assert_eq!(node.outputs[0].1, DType::F32);
     }
     let stats = metadata.to_step_stats();
-    assert_eq!(stats.dev_stats[0].node_stats.len(), metadata.nodes.len());
+    // TensorFlow's steps begin with a node of their own.
+    let first = &stats.dev_stats[0].node_stats[0];
+    assert_eq!(first.node_name, "_SOURCE");
+    assert_eq!(
+        stats.dev_stats[0].node_stats.len(),
+        metadata.nodes.len() + 1
+    );
     assert!(
         stats.dev_stats[0]
             .node_stats
@@ -172,4 +178,67 @@ fn state_outlives_a_step_and_ends_with_its_container() {
         session.run(&[], &["v:0"], &[]).unwrap_err().code(),
         Code::FailedPrecondition
     );
+}
+
+#[test]
+fn users_behind_an_update_see_it_and_others_the_value_before() {
+    let session = session(
+        "v = VariableV2() {dtype=float, shape=[]}
+         one = float[]{1}
+         init = Assign(v, one) {T=float}
+         read = Identity(v)
+         ten = float[]{10}
+         update = AssignAdd(v, ten) {T=float}
+         late = Neg(read, ^update)
+         updated = AssignAdd(v, read, ^late) {T=float}",
+    );
+    session.run(&[], &[], &["init"]).unwrap();
+    let fetched = session.run(&[], &["late:0", "updated:0"], &[]).unwrap();
+    let value = |index: usize| fetched[index].to_scalar::<f32>().unwrap();
+    // In TensorFlow the early read shares the variable's memory: behind the update it is 11.
+    assert_eq!(value(0), -11.0);
+    assert_eq!(value(1), 22.0);
+}
+
+#[test]
+fn an_endless_loop_ends_with_its_deadline() {
+    let looping = Session::new(SessionOptions::default()).unwrap();
+    let mut g = GraphBuilder::new(looping.registry().clone());
+    let yes = g.constant(Tensor::scalar(true)).unwrap();
+    let start = g.constant(Tensor::scalar(0i32)).unwrap();
+    let frame = |g: &mut GraphBuilder, input, constant: bool| {
+        g.op("Enter")
+            .input(input)
+            .attr("frame_name", "endless")
+            .attr("is_constant", constant)
+            .output()
+            .unwrap()
+    };
+    let (enter, always) = (frame(&mut g, start, false), frame(&mut g, yes, true));
+    let merge = g.op("Merge").list(&[enter, enter]).build().unwrap();
+    let go_on = g.op("LoopCond").input(always).output().unwrap();
+    let switch = g
+        .op("Switch")
+        .input(merge.output(0))
+        .input(go_on)
+        .build()
+        .unwrap();
+    let next = g
+        .op("NextIteration")
+        .input(switch.output(1))
+        .output()
+        .unwrap();
+    g.graph_mut().set_input(merge, 1, next).unwrap();
+    g.op("Exit")
+        .name("end")
+        .input(switch.output(0))
+        .build()
+        .unwrap();
+    looping.extend(&g.finish().export().unwrap()).unwrap();
+    let options = RunOptions {
+        timeout: Some(Duration::from_millis(100)),
+        trace: false,
+    };
+    let error = looping.run_with(&options, &[], &[], &["end"]).unwrap_err();
+    assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
 }

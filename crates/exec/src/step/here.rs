@@ -13,14 +13,26 @@ use crate::run;
 use crate::state::Task;
 use crate::stats::NodeStat;
 
+/// After so many runs the driver looks whether the step is still wanted.
+const RUNS_BETWEEN_LOOKS: usize = 1024;
+
 /// Runs or starts ready nodes until none is left; expensive ones are put aside.
 pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver) {
     while !driver.state.ready.is_empty() {
         guarded(step, driver, |driver| {
-            while let Some(task) = driver.state.ready.pop() {
+            for _ in 0..RUNS_BETWEEN_LOOKS {
+                let Some(task) = driver.state.ready.pop() else {
+                    return;
+                };
                 run_task(step, driver, task);
             }
         });
+        // A loop that never ends never runs out of ready nodes: nothing else would stop it.
+        if driver.failed.is_none()
+            && let Err(reason) = step.env.cancel.check()
+        {
+            fail(step, driver, reason);
+        }
     }
 }
 
