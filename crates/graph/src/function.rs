@@ -294,6 +294,7 @@ impl<'a> Instantiation<'a> {
                 }
             }
         }
+        self.graph.name_calls();
         self.graph.topological_order()?;
         Ok(FunctionBody {
             graph: self.graph,

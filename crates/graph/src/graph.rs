@@ -367,6 +367,13 @@ impl Graph {
         Ok(())
     }
 
+    /// Replaces op and attributes of a node by others of the same ports.
+    pub(crate) fn set_op(&mut self, id: NodeId, op: Arc<OpEntry>, attrs: Attrs) {
+        let node = &mut self.nodes[id.index()];
+        node.op = op;
+        node.attrs = attrs;
+    }
+
     /// Sets an attribute that does not change the node's types, such as `_class`.
     pub fn set_attr(&mut self, node: NodeId, name: &str, value: tensorfleet_kernel::AttrValue) {
         self.nodes[node.index()].attrs.set(name, value);

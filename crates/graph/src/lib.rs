@@ -7,6 +7,7 @@
 mod assemble;
 mod attr_proto;
 mod builder;
+mod calls;
 mod check;
 mod def;
 pub mod example;

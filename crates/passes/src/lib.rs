@@ -68,6 +68,9 @@ pub fn optimize(
     options: PassOptions,
     env: &Arc<StepEnv>,
 ) -> Result<Graph> {
+    if !graph.library().is_empty() {
+        graph.name_calls();
+    }
     if options.inline && !graph.library().is_empty() {
         graph = inline(lower(graph, roots)?, roots)?;
     }

@@ -97,7 +97,6 @@ pub(crate) static FAMILY: Family = Family {
         &strided_slice::OP,
         &strided_slice_grad::OP,
         &tile::OP,
-        &top_k::OP,
         &where_::OP,
     ],
     tables: &[
@@ -124,6 +123,7 @@ pub(crate) static FAMILY: Family = Family {
         &space_to_depth::OPS,
         &split::OPS,
         &strided_slice_update::OPS,
+        &top_k::OPS,
         &transpose::OPS,
         &unique::OPS,
         &zeros_like::OPS,

@@ -108,12 +108,13 @@ fn shifts(ctx: &KernelCtx<'_>) -> Result<Vec<usize>> {
     if input.rank() == 0 {
         return Err(invalid_argument!("input must be 1-D or higher"));
     }
-    if shift.rank() > 1 || axis.rank() > 1 {
-        return Err(invalid_argument!(
-            "shift and axis must be a scalar or a 1-D vector. Found: {} and {}",
-            shift.shape(),
-            axis.shape()
-        ));
+    for (name, tensor) in [("shift", shift), ("axis", axis)] {
+        if tensor.rank() > 1 {
+            return Err(invalid_argument!(
+                "{name} must be a scalar or a 1-D vector. Found: {}",
+                tensor.shape()
+            ));
+        }
     }
     if shift.shape() != axis.shape() {
         return Err(invalid_argument!("shift and axis must have the same size"));

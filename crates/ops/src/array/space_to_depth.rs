@@ -1,14 +1,14 @@
 //! `SpaceToDepth`, `DepthToSpace`: square blocks of an image moved into the channels, and back.
 //!
 //! TensorFlow: SpaceToDepth(input: T) -> output: T, with attrs block_size: int, data_format: string. TensorFlow's CPU
-//! kernels know NHWC only; these know NCHW too.
+//! kernels know NHWC only, and so do these.
 
 use tensorfleet_graph::example::{ex_attrs, ex_err, f32s, ramp, strs, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
-use tensorfleet_status::{Code, Result, invalid_argument, unimplemented};
+use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor};
 
 use super::moves;
@@ -45,6 +45,13 @@ pub(crate) static OPS: [OpDef; 2] = [
                 TWO,
                 &[ramp(&[1, 1, 2, 4], 1.0, 1.0)],
                 &[x(&[1, 2, 4, 1], &[1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0])],
+            ),
+            ex_err(
+                "channels first",
+                &[("block_size", "2"), ("data_format", "'NCHW'")],
+                &[f32s(&[1, 4, 1, 1], &[1.0])],
+                Code::InvalidArgument,
+                "No OpKernel was registered to support Op 'DepthToSpace'",
             ),
             ex_err(
                 "depth",
@@ -105,20 +112,18 @@ fn gradient(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {
 /// The input split into six dimensions, their new order, and the shape of the result.
 type Plan = ([usize; 6], [usize; 6], [usize; 4]);
 
-fn build(node: &NodeInfo, plan: fn([usize; 4], usize, bool) -> Result<Plan>) -> Result<AnyKernel> {
+fn build(node: &NodeInfo, plan: fn([usize; 4], usize) -> Result<Plan>) -> Result<AnyKernel> {
     let block = node.attrs.int("block_size")? as usize;
-    let channels_last = match node.attrs.str("data_format")? {
-        "NHWC" => true,
-        "NCHW" => false,
-        other => {
-            return Err(unimplemented!(
-                "{} of data_format {other} has no kernel on the CPU",
-                node.op
-            ));
-        }
-    };
+    let format = node.attrs.str("data_format")?;
+    if format != "NHWC" {
+        return Err(invalid_argument!(
+            "No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with data_format {format} on the CPU",
+            node.op,
+            node.name
+        ));
+    }
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let output = moved(ctx, block, channels_last, plan)?;
+        let output = moved(ctx, block, plan)?;
         ctx.set(0, output);
         Ok(())
     })
@@ -127,51 +132,34 @@ fn build(node: &NodeInfo, plan: fn([usize; 4], usize, bool) -> Result<Plan>) -> 
 fn moved(
     ctx: &KernelCtx<'_>,
     block: usize,
-    channels_last: bool,
-    plan: fn([usize; 4], usize, bool) -> Result<Plan>,
+    plan: fn([usize; 4], usize) -> Result<Plan>,
 ) -> Result<Tensor> {
     let input = ctx.input(0)?;
     let dims = moves::extents(input.shape());
-    let &[n, a, b, c] = dims.as_slice() else {
+    let &[n, h, w, c] = dims.as_slice() else {
         return Err(invalid_argument!(
             "Input rank should be 4 instead of {}",
             input.rank()
         ));
     };
-    // As batch, height, width, depth whatever the format.
-    let dims = if channels_last {
-        [n, a, b, c]
-    } else {
-        [n, b, c, a]
-    };
-    let (split, order, shape) = plan(dims, block, channels_last)?;
-    let [n, h, w, c] = shape.map(|dim| dim as i64);
-    let shape = if channels_last {
-        [n, h, w, c]
-    } else {
-        [n, c, h, w]
-    };
+    let (split, order, shape) = plan([n, h, w, c], block)?;
+    let shape = shape.map(|dim| dim as i64);
     let view = View::transposed(&split, &order);
     moves::copy_view(ctx.par(), input, &view, Shape::new(&shape)?)
 }
 
-fn space_to_depth([n, h, w, c]: [usize; 4], block: usize, channels_last: bool) -> Result<Plan> {
+fn space_to_depth([n, h, w, c]: [usize; 4], block: usize) -> Result<Plan> {
     if !h.is_multiple_of(block) || !w.is_multiple_of(block) {
         return Err(invalid_argument!(
             "Image width {w} and height {h} should be divisible by block_size: {block}"
         ));
     }
     let shape = [n, h / block, w / block, c * block * block];
-    Ok(if channels_last {
-        let split = [n, h / block, block, w / block, block, c];
-        (split, [0, 1, 3, 2, 4, 5], shape)
-    } else {
-        let split = [n, c, h / block, block, w / block, block];
-        (split, [0, 3, 5, 1, 2, 4], shape)
-    })
+    let split = [n, h / block, block, w / block, block, c];
+    Ok((split, [0, 1, 3, 2, 4, 5], shape))
 }
 
-fn depth_to_space([n, h, w, c]: [usize; 4], block: usize, channels_last: bool) -> Result<Plan> {
+fn depth_to_space([n, h, w, c]: [usize; 4], block: usize) -> Result<Plan> {
     let area = block.saturating_mul(block);
     if !c.is_multiple_of(area) {
         return Err(invalid_argument!(
@@ -180,11 +168,6 @@ fn depth_to_space([n, h, w, c]: [usize; 4], block: usize, channels_last: bool) -
     }
     let inner = c / area;
     let shape = [n, h.saturating_mul(block), w.saturating_mul(block), inner];
-    Ok(if channels_last {
-        let split = [n, h, w, block, block, inner];
-        (split, [0, 1, 3, 2, 4, 5], shape)
-    } else {
-        let split = [n, block, block, inner, h, w];
-        (split, [0, 3, 4, 1, 5, 2], shape)
-    })
+    let split = [n, h, w, block, block, inner];
+    Ok((split, [0, 1, 3, 2, 4, 5], shape))
 }

@@ -341,8 +341,8 @@ fn split_axis(ctx: &KernelCtx<'_>, at: usize, value: usize) -> Result<usize> {
     let axis = ctx.input(at)?;
     if axis.elements() != 1 {
         return Err(invalid_argument!(
-            "split_dim must be a scalar but has rank {}",
-            axis.rank()
+            "split_dim_tensor must have exactly one element, got shape {}",
+            axis.shape()
         ));
     }
     resolve_axis(ctx.int(at)?, ctx.input(value)?.rank() as i64)

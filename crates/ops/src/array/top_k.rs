@@ -1,8 +1,9 @@
-//! `TopKV2`: the largest elements of each row and their columns.
+//! `TopKV2`, `ApproxTopK`: the largest elements of each row and their columns.
 //!
 //! TensorFlow: TopKV2(input: T, k: Tk) -> (values: T, indices: index_type). Of equal elements the one with the lower
 //! column comes first. The results are sorted even if `sorted` is false. (The older `TopK` has no kernel that
-//! TensorFlow 2.21 would run.)
+//! TensorFlow 2.21 would run.) ApproxTopK(input: T) -> (values: T, indices: int32), with attr k, is exact on the CPU, and
+//! there knows the largest along the last dimension only.
 
 use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
@@ -22,7 +23,55 @@ const INDICES: &[DType] = &[DType::I16, DType::I32, DType::I64];
 
 const MATRIX: Lit = x(&[2, 4], &[1.0, 5.0, 2.0, 4.0, 7.0, 8.0, 6.0, 3.0]);
 
-pub(crate) static OP: OpDef = OpDef {
+pub(crate) static OPS: [OpDef; 2] = [APPROX, TOP_K];
+
+const APPROX: OpDef = OpDef {
+    name: "ApproxTopK",
+    inputs: &["input: T"],
+    outputs: &["values: T", "indices: int32"],
+    attrs: &[
+        "k: int >= 0",
+        "reduction_dimension: int = -1",
+        "recall_target: float = 0.95",
+        "is_max_k: bool = true",
+        "reduction_input_size_override: int = -1",
+        "aggregate_to_topk: bool = true",
+        "T: {half, bfloat16, float}",
+    ],
+    kernels: &[cpu(&[("T", APPROX_TYPES)], build_approx)],
+    examples: &[
+        ex_attrs(
+            "two",
+            &[("k", "2")],
+            &[MATRIX],
+            &[
+                x(&[2, 2], &[5.0, 4.0, 8.0, 7.0]),
+                i32s(&[2, 2], &[1, 3, 1, 0]),
+            ],
+        ),
+        ex_err(
+            "too many",
+            &[("k", "5")],
+            &[f32s(&[4], &[1.0])],
+            Code::InvalidArgument,
+            "input must have at least k columns. Had 4, needed 5",
+        ),
+        ex_err(
+            "the smallest",
+            &[("k", "1"), ("is_max_k", "false")],
+            &[f32s(&[4], &[1.0])],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
+    gradient: Gradient::None("TensorFlow's needs a sort along any dimension"),
+    exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+const APPROX_TYPES: &[DType] = &[DType::F16, DType::BF16, DType::F32];
+
+const TOP_K: OpDef = OpDef {
     name: "TopKV2",
     inputs: &["input: T", "k: Tk"],
     outputs: &["values: T", "indices: index_type"],
@@ -138,17 +187,39 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     Ok(vec![Some(Grad::Dense(spread)), None])
 }
 
+fn build_approx(node: &NodeInfo) -> Result<AnyKernel> {
+    let attrs = &node.attrs;
+    if !attrs.bool("is_max_k")? || attrs.int("reduction_dimension")? != -1 {
+        return Err(invalid_argument!(
+            "{} on the CPU finds the largest along dimension -1 only, got is_max_k={} and reduction_dimension={}",
+            node.op,
+            attrs.bool("is_max_k")?,
+            attrs.int("reduction_dimension")?
+        ));
+    }
+    build_with(node, Some(attrs.int("k")?))
+}
+
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    build_with(node, None)
+}
+
+fn build_with(node: &NodeInfo, fixed: Option<i64>) -> Result<AnyKernel> {
     let index_type = node
         .output_types
         .get(1)
         .map_or(DType::I32, |port| port.dtype);
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let shape = ctx.input(1)?.shape();
-        if shape.rank() != 0 {
-            return Err(invalid_argument!("k must be scalar, got shape {shape}"));
-        }
-        let k = ctx.int(1)?;
+        let k = match fixed {
+            Some(k) => k,
+            None => {
+                let shape = ctx.input(1)?.shape();
+                if shape.rank() != 0 {
+                    return Err(invalid_argument!("k must be scalar, got shape {shape}"));
+                }
+                ctx.int(1)?
+            }
+        };
         if k < 0 {
             return Err(invalid_argument!("Need k >= 0, got {k}"));
         }

@@ -14,6 +14,7 @@ use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 
 use crate::by_number;
+use crate::data_flow::optional;
 use crate::types::PLAIN;
 
 const LIKE: OpDef = OpDef {
@@ -110,9 +111,7 @@ fn owned_like(mut x: Tensor) -> Result<Tensor> {
 fn build_zeros(node: &NodeInfo) -> Result<AnyKernel> {
     if node.attrs.dtype("T")? == DType::Variant {
         return AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-            let x = ctx.input(0)?;
-            let zeros: Result<Vec<Variant>> = x.slice::<Variant>()?.iter().map(zero_of).collect();
-            let y = Tensor::from_vec(x.shape().clone(), zeros?)?;
+            let y = zeros(ctx.input(0)?)?;
             ctx.set(0, y);
             Ok(())
         });
@@ -131,12 +130,20 @@ fn build_zeros(node: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
+fn zeros(x: &Tensor) -> Result<Tensor> {
+    if x.dtype() == DType::Variant {
+        let zeros: Result<Vec<Variant>> = x.slice::<Variant>()?.iter().map(zero_of).collect();
+        return Tensor::from_vec(x.shape().clone(), zeros?);
+    }
+    Tensor::zeros(x.dtype(), x.shape().clone())
+}
+
 fn zero_of(variant: &Variant) -> Result<Variant> {
     match variant {
         Variant::Empty => Ok(Variant::Empty),
         Variant::List(list) => {
             let items = list.items.iter().map(|item| match item {
-                Some(tensor) => Tensor::zeros(tensor.dtype(), tensor.shape().clone()).map(Some),
+                Some(tensor) => zeros(tensor).map(Some),
                 None => Ok(None),
             });
             Ok(Variant::List(Arc::new(TensorList {
@@ -146,9 +153,15 @@ fn zero_of(variant: &Variant) -> Result<Variant> {
                 items: items.collect::<Result<_>>()?,
             })))
         }
-        other => Err(invalid_argument!(
-            "no zeros for a variant of type '{}'",
-            other.type_name()
-        )),
+        other => match optional::components(other) {
+            Some(parts) => {
+                let zeros = parts.map(|parts| parts.iter().map(zeros).collect::<Result<_>>());
+                Ok(optional::variant(zeros.transpose()?))
+            }
+            None => Err(invalid_argument!(
+                "no zeros for a variant of type '{}'",
+                other.type_name()
+            )),
+        },
     }
 }

@@ -3,6 +3,7 @@
 mod arguments;
 mod branch;
 mod partitioned;
+mod remote;
 mod transfer;
 mod while_loop;
 
@@ -15,6 +16,7 @@ pub(crate) static FAMILY: Family = Family {
         &arguments::OPS,
         &branch::OPS,
         &partitioned::OPS,
+        &remote::OPS,
         &transfer::OPS,
         &while_loop::OPS,
     ],

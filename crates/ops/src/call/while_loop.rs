@@ -116,7 +116,7 @@ impl Loop {
                 let goes_on = match answer.as_slice() {
                     [predicate] => truth(predicate),
                     other => Err(invalid_argument!(
-                        "the condition returned {} values, one was expected",
+                        "Expected a single scalar return value from WhileOp cond, got {} tensors.",
                         other.len()
                     )),
                 };
@@ -129,7 +129,7 @@ impl Loop {
                             move |answer| {
                                 if answer.len() != expected {
                                     return Err(invalid_argument!(
-                                        "the body returned {} values, {expected} were expected",
+                                        "While loop body returned {} arguments. Expected: {expected}",
                                         answer.len()
                                     ));
                                 }

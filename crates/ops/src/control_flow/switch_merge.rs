@@ -1,11 +1,12 @@
-//! `Switch`, `Merge` and their ref forms: values take one of several ways, the others are dead.
+//! `Switch`, `Merge` and their ref forms: values take one of several ways, the others are dead. `RefIdentity`: a reference.
 //!
 //! TensorFlow: Switch(data: T, pred: bool) -> (output_false: T, output_true: T);
 //! Merge(inputs: N * T) -> (output: T, value_index: int32).
 
 use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::infer::{self, InferCtx};
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::Result;
 use tensorfleet_tensor::PartialShape;
 
@@ -45,7 +46,26 @@ const COND: &[Script] = &[
     ),
 ];
 
-pub(crate) static OPS: [OpDef; 5] = [
+pub(crate) static OPS: [OpDef; 6] = [
+    OpDef {
+        name: "RefIdentity",
+        inputs: &["input: Ref(T)"],
+        outputs: &["output: Ref(T)"],
+        attrs: &["T: type"],
+        allows_uninitialized_input: true,
+        infer: infer::same_as_first,
+        kernels: &[cpu(&[], build_identity)],
+        scripts: &[script(
+            "the same reference",
+            "v = VariableV2() {dtype=float, shape=[2]}
+             r = RefIdentity(v)
+             c = float[2]{1, 2}
+             init = Assign(r, c)
+             more = AssignAdd(r, c)",
+            &["run init", "run more", "fetch v => float[2]{2, 4}"],
+        )],
+        ..SWITCH
+    },
     OpDef {
         name: "Switch",
         inputs: &["data: T", "pred: bool"],
@@ -129,6 +149,14 @@ const SWITCH: OpDef = OpDef {
     exactness: Exactness::Bits,
     ..OpDef::BLANK
 };
+
+fn build_identity(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let value = ctx.take_value(0)?;
+        ctx.set_value(0, value);
+        Ok(())
+    })
+}
 
 fn merge_shape(ctx: &mut InferCtx<'_>) -> Result<()> {
     // Inputs that come over a back edge are not known yet: only equal knowledge of all is kept.

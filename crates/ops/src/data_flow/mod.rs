@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod keeper;
+pub(crate) mod optional;
 mod queue;
 mod stack;
 mod tensor_array;
@@ -15,6 +16,7 @@ pub(crate) static FAMILY: Family = Family {
     tables: &[
         &accumulator::ops::OPS,
         &accumulator::sparse::OPS,
+        &optional::OPS,
         &queue::close::OPS,
         &queue::create::OPS,
         &queue::dequeue::OPS,

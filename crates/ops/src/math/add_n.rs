@@ -19,6 +19,7 @@ use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 
 use super::elementwise::{input_dtype, no_function, status};
 use crate::by_number;
+use crate::data_flow::optional;
 use crate::types::NUMBERS;
 
 const NAMED: &str = "Input 0: [2] != input 1: [3]";
@@ -206,8 +207,11 @@ fn build_lists(_: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
-/// The sum of two lists, element by element.
+/// The sum of two lists or optionals, element by element.
 fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
+    if let (Some(x), Some(y)) = (optional::components(&a), optional::components(&b)) {
+        return add_optionals(par, x, y);
+    }
     let (Variant::List(a), Variant::List(b)) = (&a, &b) else {
         return Err(unimplemented!(
             "no addition of variants of type '{}' and '{}'",
@@ -229,7 +233,14 @@ fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
             b.items.len()
         ));
     }
-    let mut out = TensorList::new(a.element_dtype, a.element_shape.merge(&b.element_shape)?);
+    let shape = a.element_shape.merge(&b.element_shape).map_err(|_| {
+        invalid_argument!(
+            "Trying to add two lists of tensors with incompatible element shapes. One is {} and the other is {}",
+            a.element_shape,
+            b.element_shape
+        )
+    })?;
+    let mut out = TensorList::new(a.element_dtype, shape);
     out.max_num_elements = a.max_num_elements;
     for (x, y) in a.items.iter().zip(&b.items) {
         out.items.push(match (x, y) {
@@ -238,6 +249,25 @@ fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
         });
     }
     Ok(Variant::List(Arc::new(out)))
+}
+
+fn add_optionals(par: &dyn Par, a: Option<&[Tensor]>, b: Option<&[Tensor]>) -> Result<Variant> {
+    match (a, b) {
+        (None, None) => Ok(optional::variant(None)),
+        (Some(a), Some(b)) if a.len() == b.len() => {
+            let pairs = a.iter().zip(b);
+            let sums = pairs.map(|(x, y)| add_items(par, x.clone(), y.clone()));
+            Ok(optional::variant(Some(sums.collect::<Result<_>>()?)))
+        }
+        (Some(a), Some(b)) => Err(invalid_argument!(
+            "Cannot add optionals because they have different numbers of components ({} vs. {})",
+            a.len(),
+            b.len()
+        )),
+        _ => Err(invalid_argument!(
+            "Cannot add optionals because one has a value and the other doesn't."
+        )),
+    }
 }
 
 pub(crate) fn add_items(par: &dyn Par, x: Tensor, y: Tensor) -> Result<Tensor> {

@@ -32,7 +32,11 @@ impl WindowAttrs {
             [1, 1]
         };
         Ok(WindowAttrs {
-            stride: pair(attrs, "strides")?,
+            // Of nodes that have them as an input they come with the step.
+            stride: match attrs.get("strides") {
+                Some(_) => pair(attrs, "strides")?,
+                None => [1, 1],
+            },
             dilation,
             padding: padding(attrs)?,
         })
@@ -41,7 +45,11 @@ impl WindowAttrs {
 
 /// The two middle numbers of a list of four, the others being one.
 pub(super) fn pair(attrs: &Attrs, name: &str) -> Result<[usize; 2]> {
-    let values = attrs.ints(name)?;
+    middle(attrs.ints(name)?, name)
+}
+
+/// The two middle numbers of four.
+pub(super) fn middle(values: &[i64], name: &str) -> Result<[usize; 2]> {
     let [batch, height, width, channels] = *values else {
         return Err(invalid_argument!(
             "Sliding window {name} field must specify 4 dimensions, got {}",

@@ -6,6 +6,7 @@ mod bias;
 mod conv2d;
 mod conv_attrs;
 mod cross_entropy;
+mod data_format;
 mod depthwise;
 mod in_top_k;
 mod l2_loss;
@@ -24,6 +25,7 @@ pub(crate) static FAMILY: Family = Family {
         &bias::OPS,
         &conv2d::OPS,
         &cross_entropy::OPS,
+        &data_format::OPS,
         &depthwise::OPS,
         &in_top_k::OPS,
         &leaky_relu::OPS,

@@ -1,7 +1,8 @@
-//! `MaxPool`, `MaxPoolGrad`, `AvgPool`, `AvgPoolGrad`: windows over NHWC images.
+//! `MaxPool`, `MaxPoolV2`, `MaxPoolGrad`, `MaxPoolGradV2`, `AvgPool`, `AvgPoolGrad`: windows over NHWC images.
 //!
 //! TensorFlow: MaxPool(input: T) -> output: T and AvgPool(value: T) -> output: T, with ksize, strides, padding;
-//! MaxPoolGrad(orig_input: T, orig_output: T, grad: T), AvgPoolGrad(orig_input_shape: int32, grad: T). Padding takes no
+//! MaxPoolGrad(orig_input: T, orig_output: T, grad: T), AvgPoolGrad(orig_input_shape: int32, grad: T); MaxPoolV2 and
+//! MaxPoolGradV2 take ksize and strides as further inputs. Padding takes no
 //! part in a maximum, nor in the count of an average; of equal maxima the first gets the gradient.
 
 use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, ramp, x};
@@ -16,7 +17,7 @@ use tensorfleet_math::pool2d::{
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape};
 
-use super::conv_attrs::{WindowAttrs, four, pair, with_attrs};
+use super::conv_attrs::{WindowAttrs, four, middle, pair, with_attrs};
 use super::conv2d::sizes;
 use crate::types::{FLOATS, REAL_NUMBERS};
 use crate::{by_float, by_real};
@@ -54,7 +55,75 @@ const MAX: &[Example] = &[
     ),
 ];
 
-pub(crate) static OPS: [OpDef; 4] = [
+pub(crate) static OPS: [OpDef; 6] = [
+    OpDef {
+        name: "MaxPoolV2",
+        inputs: &["input: T", "ksize: int32", "strides: int32"],
+        attrs: &[
+            "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = DT_FLOAT",
+            "padding: {'SAME', 'VALID'}",
+            "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
+        ],
+        gradient: Gradient::Rule(max_v2_gradient),
+        kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| build(node, Kind::Max))],
+        exactness: Exactness::Bits,
+        examples: &[
+            ex_attrs(
+                "two by two",
+                &[VALID],
+                &[
+                    x(&[1, 2, 4, 1], &[1.0, 5.0, 2.0, 3.0, 4.0, 0.0, 7.0, 6.0]),
+                    i32s(&[4], &[1, 2, 2, 1]),
+                    i32s(&[4], &[1, 2, 2, 1]),
+                ],
+                &[x(&[1, 1, 2, 1], &[5.0, 7.0])],
+            ),
+            ex_err(
+                "ksize",
+                &[VALID],
+                &[
+                    f32s(&[1, 2, 4, 1], &[1.0]),
+                    i32s(&[3], &[1, 2, 2]),
+                    i32s(&[4], &[1, 2, 2, 1]),
+                ],
+                Code::InvalidArgument,
+                "Sliding window ksize field must specify 4 dimensions",
+            ),
+        ],
+        ..POOL
+    },
+    OpDef {
+        name: "MaxPoolGradV2",
+        inputs: &[
+            "orig_input: T",
+            "orig_output: T",
+            "grad: T",
+            "ksize: int32",
+            "strides: int32",
+        ],
+        attrs: &[
+            "padding: {'SAME', 'VALID'}",
+            "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+            "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = DT_FLOAT",
+        ],
+        gradient: Gradient::None("needs MaxPoolGradGrad"),
+        kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| {
+            build(node, Kind::MaxGrad)
+        })],
+        examples: &[ex_attrs(
+            "first of equals",
+            &[VALID],
+            &[
+                x(&[1, 2, 2, 1], &[1.0, 5.0, 5.0, 2.0]),
+                x(&[1, 1, 1, 1], &[5.0]),
+                x(&[1, 1, 1, 1], &[3.0]),
+                i32s(&[4], &[1, 2, 2, 1]),
+                i32s(&[4], &[1, 2, 2, 1]),
+            ],
+            &[x(&[1, 2, 2, 1], &[0.0, 3.0, 0.0, 0.0])],
+        )],
+        ..POOL
+    },
     OpDef {
         name: "MaxPool",
         inputs: &["input: T"],
@@ -166,6 +235,14 @@ fn max_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     )?)
 }
 
+fn max_v2_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (ksize, strides) = (g.input(1), g.input(2));
+    let inputs = [g.input(0), g.output(0), g.grad(0)?, ksize, strides];
+    let names = ["padding", "data_format"];
+    let pooled = with_attrs(g, "MaxPoolGradV2", &names, &inputs)?;
+    Ok(vec![Some(Grad::Dense(pooled)), None, None])
+}
+
 fn avg_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let (input, grad) = (g.input(0), g.grad(0)?);
     let shape = g.shape(input)?;
@@ -188,9 +265,20 @@ struct Pooling {
     window: [usize; 2],
     attrs: WindowAttrs,
     kind: Kind,
+    /// Where the inputs `ksize` and `strides` begin, of nodes that do not have them as attributes.
+    inputs: Option<usize>,
 }
 
 impl Pooling {
+    /// With window and strides as the inputs say, if the node has such.
+    fn with_inputs(mut self, ctx: &KernelCtx<'_>) -> Result<Pooling> {
+        if let Some(first) = self.inputs {
+            self.window = middle(&ctx.ints(first)?, "ksize")?;
+            self.attrs.stride = middle(&ctx.ints(first + 1)?, "strides")?;
+        }
+        Ok(self)
+    }
+
     fn geometry(&self, input: &Shape) -> Result<Pool2d> {
         let [batch, in_rows, in_cols, channels] = four(input, "tensor_in")?;
         let fit = |direction: usize, length: usize| {
@@ -237,10 +325,16 @@ fn output_shape(pool: &Pool2d) -> Result<Shape> {
 }
 
 fn build(node: &NodeInfo, kind: Kind) -> Result<AnyKernel> {
+    let given = node.attrs.get("ksize").is_none();
     let pooling = Pooling {
-        window: pair(&node.attrs, "ksize")?,
+        window: if given {
+            [1, 1]
+        } else {
+            pair(&node.attrs, "ksize")?
+        },
         attrs: WindowAttrs::new(node)?,
         kind,
+        inputs: given.then_some(if kind == Kind::Max { 1 } else { 3 }),
     };
     let dtype = node.attrs.dtype("T")?;
     let unsupported = || Err(internal!("no pooling of {dtype}"));
@@ -267,7 +361,7 @@ fn check_grad(pool: &Pool2d, grad: &Shape) -> Result<()> {
 fn maxima<T: Element + PoolElement>(pooling: Pooling) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
-        let pool = pooling.geometry(input.shape())?;
+        let pool = pooling.with_inputs(ctx)?.geometry(input.shape())?;
         let out = if pooling.kind == Kind::Max {
             let mut out = ctx.allocate(T::DTYPE, output_shape(&pool)?)?;
             max_pool(ctx.par(), &pool, input.slice::<T>()?, out.slice_mut::<T>()?);

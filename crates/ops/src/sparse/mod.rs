@@ -4,6 +4,7 @@ mod add;
 mod matmul;
 mod reduce_sum;
 mod reorder;
+mod sets;
 mod to_dense;
 
 use crate::Family;
@@ -18,7 +19,7 @@ pub(crate) static FAMILY: Family = Family {
         &reorder::OP,
         &to_dense::OP,
     ],
-    tables: &[],
+    tables: &[&sets::OPS],
 };
 
 use tensorfleet_kernel::KernelCtx;

@@ -226,7 +226,7 @@ fn scientific(value: f64, precision: usize) -> String {
 }
 
 /// `%g`: whichever of the two forms is shorter, without trailing zeros.
-fn shortest(value: f64, precision: usize) -> String {
+pub(super) fn shortest(value: f64, precision: usize) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
     }

@@ -3,6 +3,7 @@
 mod as_string;
 mod case;
 mod farm_hash;
+mod format;
 mod hash_bucket;
 mod join;
 mod length;
@@ -18,6 +19,7 @@ pub(crate) static FAMILY: Family = Family {
     name: "string",
     ops: &[
         &as_string::OP,
+        &format::OP,
         &join::OP,
         &length::OP,
         &reduce_join::OP,

@@ -225,13 +225,13 @@ fn gather(ctx: &KernelCtx<'_>, dtype: DType) -> Result<Tensor> {
         elements.push(element.ok_or_else(|| {
             let size = list.items.len();
             match known.to_shape() {
-                Some(_) => {
+                None if index >= 0 => {
+                    invalid_argument!("Index {index} out o range; list only has {size} elements.")
+                }
+                _ => {
                     invalid_argument!(
                         "Trying to gather element {index} in a list with {size} elements."
                     )
-                }
-                None => {
-                    invalid_argument!("Index {index} out o range; list only has {size} elements.")
                 }
             }
         })?);

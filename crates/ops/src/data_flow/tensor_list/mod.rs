@@ -125,8 +125,12 @@ fn known_shape(ctx: &KernelCtx<'_>, index: usize, list: &TensorList) -> Result<P
 
 /// The knowledge of both together.
 fn merged(a: &PartialShape, b: &PartialShape) -> Result<PartialShape> {
-    a.merge(b)
-        .map_err(|_| invalid_argument!("Incompatible shapes during merge: {a} vs. {b}"))
+    a.merge(b).map_err(|_| match (a.rank(), b.rank()) {
+        (Some(x), Some(y)) if x != y => {
+            invalid_argument!("Incompatible ranks during merge: {x} vs. {y}")
+        }
+        _ => invalid_argument!("Incompatible shapes during merge: {a} vs. {b}"),
+    })
 }
 
 /// What is known of the shape, and if that is not all, what `elements` tell.

@@ -1,0 +1,468 @@
+//! Set operations: the last dimension of a tensor holds sets, the others say which.
+//!
+//! TensorFlow: DenseToDenseSetOperation, DenseToSparseSetOperation, SparseToSparseSetOperation (set1, set2) ->
+//! (result_indices: int64, result_values: T, result_shape: int64), with set_operation `a-b`, `b-a`, `intersection` or
+//! `union`; SetSize(set_indices, set_values, set_shape) -> size: int32. Values of a result are sorted within their set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, i32s, i64s, of, strs, x};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
+use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
+
+const TYPES: &[DType] = &[
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::String,
+];
+
+const T: &str = "T: {int8, int16, int32, int64, uint8, uint16, string}";
+
+const SET: OpDef = OpDef {
+    outputs: &[
+        "result_indices: int64",
+        "result_values: T",
+        "result_shape: int64",
+    ],
+    attrs: &["set_operation: string", "validate_indices: bool = true", T],
+    gradient: Gradient::Stop("sets are not differentiated"),
+    exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+const UNION: (&str, &str) = ("set_operation", "'union'");
+const INTERSECTION: (&str, &str) = ("set_operation", "'intersection'");
+
+const DENSE: &[Example] = &[
+    ex_attrs(
+        "intersection",
+        &[INTERSECTION],
+        &[
+            x(&[2, 3], &[1.0, 2.0, 2.0, 3.0, 4.0, 1.0]),
+            x(&[2, 2], &[2.0, 3.0, 4.0, 4.0]),
+        ],
+        &[
+            i64s(&[2, 2], &[0, 0, 1, 0]),
+            x(&[2], &[2.0, 4.0]),
+            i64s(&[2], &[2, 1]),
+        ],
+    ),
+    ex_attrs(
+        "union of strings",
+        &[UNION],
+        &[strs(&[1, 2], &["b", "a"]), strs(&[1, 3], &["c", "a", "c"])],
+        &[
+            i64s(&[3, 2], &[0, 0, 0, 1, 0, 2]),
+            strs(&[3], &["a", "b", "c"]),
+            i64s(&[2], &[1, 3]),
+        ],
+    ),
+    ex_attrs(
+        "first without second",
+        &[("set_operation", "'a-b'")],
+        &[
+            i32s(&[2, 3], &[1, 2, 2, 3, 4, 1]),
+            i32s(&[2, 2], &[2, 3, 4, 4]),
+        ],
+        &[
+            i64s(&[3, 2], &[0, 0, 1, 0, 1, 1]),
+            i32s(&[3], &[1, 1, 3]),
+            i64s(&[2], &[2, 2]),
+        ],
+    ),
+    ex_attrs(
+        "second without first",
+        &[("set_operation", "'b-a'")],
+        &[
+            i32s(&[2, 3], &[1, 2, 2, 3, 4, 1]),
+            i32s(&[2, 2], &[2, 3, 4, 4]),
+        ],
+        &[
+            i64s(&[1, 2], &[0, 0]),
+            i32s(&[1], &[3]),
+            i64s(&[2], &[2, 1]),
+        ],
+    ),
+    ex_attrs(
+        "empty",
+        &[INTERSECTION],
+        &[i32s(&[2, 0], &[]), i32s(&[2, 3], &[0])],
+        &[i64s(&[0, 2], &[]), i32s(&[0], &[]), i64s(&[2], &[2, 0])],
+    ),
+    ex_err(
+        "groups differ",
+        &[UNION],
+        &[i32s(&[2, 3], &[0]), i32s(&[1, 2], &[0])],
+        Code::InvalidArgument,
+        "Mismatched shapes [2] vs [1]",
+    ),
+    ex_err(
+        "rank",
+        &[UNION],
+        &[i32s(&[3], &[0]), i32s(&[2], &[0])],
+        Code::InvalidArgument,
+        "Shape [3] has rank 1 < 2",
+    ),
+    ex_err(
+        "no such operation",
+        &[("set_operation", "'x'")],
+        &[i32s(&[1, 3], &[0]), i32s(&[1, 2], &[0])],
+        Code::InvalidArgument,
+        "Invalid set_operation x.",
+    ),
+];
+
+pub(crate) static OPS: [OpDef; 4] = [
+    OpDef {
+        name: "DenseToDenseSetOperation",
+        inputs: &["set1: T", "set2: T"],
+        kernels: &[cpu(&[("T", TYPES)], |node| build(node, [false, false]))],
+        examples: DENSE,
+        ..SET
+    },
+    OpDef {
+        name: "DenseToSparseSetOperation",
+        inputs: &[
+            "set1: T",
+            "set2_indices: int64",
+            "set2_values: T",
+            "set2_shape: int64",
+        ],
+        kernels: &[cpu(&[("T", TYPES)], |node| build(node, [false, true]))],
+        examples: &[
+            ex_attrs(
+                "intersection",
+                &[INTERSECTION],
+                &[
+                    x(&[2, 3], &[1.0, 2.0, 2.0, 3.0, 4.0, 1.0]),
+                    i64s(&[2, 2], &[0, 0, 1, 0]),
+                    x(&[2], &[2.0, 4.0]),
+                    i64s(&[2], &[2, 1]),
+                ],
+                &[
+                    i64s(&[2, 2], &[0, 0, 1, 0]),
+                    x(&[2], &[2.0, 4.0]),
+                    i64s(&[2], &[2, 1]),
+                ],
+            ),
+            ex_err(
+                "order",
+                &[UNION],
+                &[
+                    i32s(&[2, 3], &[0]),
+                    i64s(&[2, 2], &[1, 0, 0, 0]),
+                    i32s(&[2], &[2, 4]),
+                    i64s(&[2], &[2, 1]),
+                ],
+                Code::InvalidArgument,
+                "indices[1] = [0,0] is out of order",
+            ),
+            ex_err(
+                "bounds",
+                &[UNION],
+                &[
+                    i32s(&[2, 3], &[0]),
+                    i64s(&[2, 2], &[0, 0, 1, 3]),
+                    i32s(&[2], &[2, 4]),
+                    i64s(&[2], &[2, 1]),
+                ],
+                Code::InvalidArgument,
+                "indices[1] = [1,3] is out of bounds: need 0 <= index < [2,1]",
+            ),
+        ],
+        ..SET
+    },
+    OpDef {
+        name: "SetSize",
+        inputs: &["set_indices: int64", "set_values: T", "set_shape: int64"],
+        outputs: &["size: int32"],
+        attrs: &["validate_indices: bool = true", T],
+        kernels: &[cpu(&[("T", TYPES)], build_size)],
+        examples: &[ex(
+            "doubles count once",
+            &[
+                i64s(&[3, 2], &[0, 0, 0, 1, 1, 0]),
+                x(&[3], &[1.0, 1.0, 2.0]),
+                i64s(&[2], &[3, 4]),
+            ],
+            &[of(DType::I32, &[3], &[1.0, 1.0, 0.0])],
+        )],
+        ..SET
+    },
+    OpDef {
+        name: "SparseToSparseSetOperation",
+        inputs: &[
+            "set1_indices: int64",
+            "set1_values: T",
+            "set1_shape: int64",
+            "set2_indices: int64",
+            "set2_values: T",
+            "set2_shape: int64",
+        ],
+        kernels: &[cpu(&[("T", TYPES)], |node| build(node, [true, true]))],
+        examples: &[ex_attrs(
+            "union",
+            &[UNION],
+            &[
+                i64s(&[2, 2], &[0, 0, 1, 0]),
+                x(&[2], &[2.0, 5.0]),
+                i64s(&[2], &[2, 1]),
+                i64s(&[2, 2], &[0, 0, 1, 0]),
+                x(&[2], &[2.0, 4.0]),
+                i64s(&[2], &[2, 1]),
+            ],
+            &[
+                i64s(&[3, 2], &[0, 0, 1, 0, 1, 1]),
+                x(&[3], &[2.0, 4.0, 5.0]),
+                i64s(&[2], &[2, 2]),
+            ],
+        )],
+        ..SET
+    },
+];
+
+/// Picks the Rust type of attr `T`.
+macro_rules! by_element {
+    ($node:expr, $v:ident => $body:expr) => {{
+        macro_rules! with {
+            ($type:ty) => {{
+                type $v = $type;
+                $body
+            }};
+        }
+        match $node.attrs.dtype("T")? {
+            DType::I8 => with!(i8),
+            DType::I16 => with!(i16),
+            DType::I32 => with!(i32),
+            DType::I64 => with!(i64),
+            DType::U8 => with!(u8),
+            DType::U16 => with!(u16),
+            DType::String => with!(Bytes),
+            other => Err(internal!("no sets of {other}")),
+        }
+    }};
+}
+#[derive(Clone, Copy)]
+enum Operation {
+    FirstOnly,
+    SecondOnly,
+    Intersection,
+    Union,
+}
+
+impl Operation {
+    fn apply<V: Ord + Clone>(self, a: &BTreeSet<V>, b: &BTreeSet<V>) -> Vec<V> {
+        match self {
+            Operation::FirstOnly => a.difference(b).cloned().collect(),
+            Operation::SecondOnly => b.difference(a).cloned().collect(),
+            Operation::Intersection => a.intersection(b).cloned().collect(),
+            Operation::Union => a.union(b).cloned().collect(),
+        }
+    }
+}
+
+/// Sets by the row-major position of their group.
+struct Sets<V> {
+    groups: Vec<i64>,
+    by_group: BTreeMap<usize, BTreeSet<V>>,
+}
+
+fn build(node: &NodeInfo, is_sparse: [bool; 2]) -> Result<AnyKernel> {
+    let operation = match node.attrs.str("set_operation")?.to_lowercase().as_str() {
+        "a-b" => Operation::FirstOnly,
+        "b-a" => Operation::SecondOnly,
+        "intersection" => Operation::Intersection,
+        "union" => Operation::Union,
+        other => return Err(invalid_argument!("Invalid set_operation {other}.")),
+    };
+    let validate = node.attrs.bool("validate_indices")?;
+    by_element!(node, V => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        combine::<V>(ctx, operation, is_sparse, validate)
+    }))
+}
+
+fn combine<V: Element + Ord>(
+    ctx: &mut KernelCtx<'_>,
+    operation: Operation,
+    is_sparse: [bool; 2],
+    validate: bool,
+) -> Result<()> {
+    let [first, second] = is_sparse;
+    let a = read::<V>(ctx, 0, first, validate)?;
+    let b = read::<V>(ctx, if first { 3 } else { 1 }, second, validate)?;
+    if a.groups != b.groups {
+        return Err(invalid_argument!(
+            "Mismatched shapes {} vs {}",
+            Shape::new(&a.groups)?,
+            Shape::new(&b.groups)?
+        ));
+    }
+    let none = BTreeSet::new();
+    let keys: BTreeSet<usize> = a
+        .by_group
+        .keys()
+        .chain(b.by_group.keys())
+        .copied()
+        .collect();
+    let (mut indices, mut values, mut longest) = (Vec::new(), Vec::new(), 0);
+    for key in keys {
+        let (x, y) = (a.by_group.get(&key), b.by_group.get(&key));
+        let result = operation.apply(x.unwrap_or(&none), y.unwrap_or(&none));
+        longest = longest.max(result.len());
+        let group = coordinates_of(key, &a.groups);
+        for (place, value) in result.into_iter().enumerate() {
+            indices.extend_from_slice(&group);
+            indices.push(place as i64);
+            values.push(value);
+        }
+    }
+    let rank = a.groups.len() + 1;
+    let shape = [a.groups.as_slice(), &[longest as i64]].concat();
+    ctx.set(
+        0,
+        Tensor::from_vec(Shape::matrix(values.len(), rank)?, indices)?,
+    );
+    ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
+    ctx.set(2, Tensor::vector(&shape));
+    Ok(())
+}
+
+/// The coordinates of a row-major position.
+fn coordinates_of(mut position: usize, dims: &[i64]) -> Vec<i64> {
+    let mut out = vec![0; dims.len()];
+    for (slot, dim) in out.iter_mut().zip(dims).rev() {
+        let dim = usize::try_from(*dim).unwrap_or(1).max(1);
+        *slot = (position % dim) as i64;
+        position /= dim;
+    }
+    out
+}
+
+/// The sets that begin at input `first`.
+fn read<V: Element + Ord>(
+    ctx: &KernelCtx<'_>,
+    first: usize,
+    is_sparse: bool,
+    validate: bool,
+) -> Result<Sets<V>> {
+    if is_sparse {
+        return read_sparse(ctx, first, validate);
+    }
+    let tensor = ctx.input(first)?;
+    let groups = groups_of(tensor.shape())?;
+    let mut by_group: BTreeMap<usize, BTreeSet<V>> = BTreeMap::new();
+    let width = tensor.shape().dim(groups.len());
+    for (group, set) in tensor.slice::<V>()?.chunks_exact(width.max(1)).enumerate() {
+        by_group.insert(group, set.iter().cloned().collect());
+    }
+    Ok(Sets { groups, by_group })
+}
+
+/// All dimensions but the last.
+fn groups_of(shape: &Shape) -> Result<Vec<i64>> {
+    ensure!(
+        shape.rank() >= 2,
+        invalid_argument,
+        "Shape {shape} has rank {} < 2",
+        shape.rank()
+    );
+    Ok(shape.dims()[..shape.rank() - 1].to_vec())
+}
+
+fn read_sparse<V: Element + Ord>(
+    ctx: &KernelCtx<'_>,
+    first: usize,
+    validate: bool,
+) -> Result<Sets<V>> {
+    let (indices, values) = (ctx.input(first)?, ctx.input(first + 1)?);
+    let shape = Shape::new(&ctx.ints(first + 2)?)?;
+    let groups = groups_of(&shape)?;
+    let rank = shape.rank();
+    ensure!(
+        indices.rank() == 2 && indices.shape().dim(1) == rank,
+        invalid_argument,
+        "indices of shape {} do not fit a sparse tensor of shape {shape}",
+        indices.shape()
+    );
+    ensure!(
+        values.rank() == 1 && values.elements() == indices.shape().dim(0),
+        invalid_argument,
+        "values of shape {} do not fit indices of shape {}",
+        values.shape(),
+        indices.shape()
+    );
+    let rows = indices.slice::<i64>()?.chunks_exact(rank);
+    let mut by_group: BTreeMap<usize, BTreeSet<V>> = BTreeMap::new();
+    let mut previous: Option<&[i64]> = None;
+    for (at, (row, value)) in rows.zip(values.slice::<V>()?).enumerate() {
+        let is_inside = row
+            .iter()
+            .zip(shape.iter())
+            .all(|(i, dim)| (0..*dim).contains(i));
+        if validate {
+            check_row(at, row, previous, &shape, is_inside)?;
+            previous = Some(row);
+        } else if !is_inside {
+            // TensorFlow leaves such values out.
+            continue;
+        }
+        let places = row.iter().zip(groups.iter());
+        let group = places.fold(0usize, |group, (i, dim)| {
+            group * *dim as usize + *i as usize
+        });
+        by_group.entry(group).or_default().insert(value.clone());
+    }
+    Ok(Sets { groups, by_group })
+}
+
+fn check_row(
+    at: usize,
+    row: &[i64],
+    previous: Option<&[i64]>,
+    shape: &Shape,
+    is_inside: bool,
+) -> Result<()> {
+    let list = |row: &[i64]| {
+        let numbers: Vec<String> = row.iter().map(ToString::to_string).collect();
+        numbers.join(",")
+    };
+    ensure!(
+        is_inside,
+        invalid_argument,
+        "indices[{at}] = [{}] is out of bounds: need 0 <= index < {shape}",
+        list(row)
+    );
+    match previous {
+        Some(previous) if row < previous => Err(invalid_argument!(
+            "indices[{at}] = [{}] is out of order. Many sparse ops require sorted indices.\n    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n",
+            list(row)
+        )),
+        Some(previous) if row == previous => Err(invalid_argument!(
+            "indices[{at}] = [{}] is repeated",
+            list(row)
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn build_size(node: &NodeInfo) -> Result<AnyKernel> {
+    let validate = node.attrs.bool("validate_indices")?;
+    by_element!(node, V => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let sets = read_sparse::<V>(ctx, 0, validate)?;
+        let mut sizes = Tensor::zeros(DType::I32, Shape::new(&sets.groups)?)?;
+        let slots = sizes.slice_mut::<i32>()?;
+        for (group, set) in &sets.by_group {
+            if let Some(slot) = slots.get_mut(*group) {
+                *slot = i32::try_from(set.len()).unwrap_or(i32::MAX);
+            }
+        }
+        ctx.set(0, sizes);
+        Ok(())
+    }))
+}
