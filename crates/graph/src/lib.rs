@@ -13,6 +13,7 @@ mod def;
 pub mod example;
 mod export;
 mod function;
+mod function_gradient;
 pub mod gradient;
 mod graph;
 mod import;

@@ -2,25 +2,45 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use tensorfleet_graph::{FunctionBody, Graph, Node, NodeId, Output};
+use tensorfleet_graph::{FunctionBody, Graph, Library, Node, NodeId, Output};
 use tensorfleet_kernel::{AttrValue, Attrs, FuncRef};
-use tensorfleet_status::Result;
+use tensorfleet_status::{Result, invalid_argument};
 
 use crate::lower::{PIVOTED, lower};
 use crate::prune::prune;
 use crate::roots::Roots;
 use crate::stand_ins::StandIns;
 
+/// The op that calls the gradient of a function.
+const GRADIENT: &str = "SymbolicGradient";
+
 /// Recursion deeper than this is left to run as calls.
 const MAX_DEPTH: usize = 24;
 
 /// Replaces calls by bodies, again and again until none is left or recursion is too deep.
-pub fn inline(mut graph: Graph, roots: &Roots) -> Result<Graph> {
+pub fn inline(graph: Graph, roots: &Roots) -> Result<Graph> {
+    inline_some(graph, roots, false)
+}
+
+/// Inlines only calls of gradients, and what calls them: these have no body until then.
+pub(crate) fn inline_gradients(graph: Graph, roots: &Roots) -> Result<Graph> {
+    inline_some(graph, roots, true)
+}
+
+fn inline_some(mut graph: Graph, roots: &Roots, only_gradients: bool) -> Result<Graph> {
     for _ in 0..MAX_DEPTH {
         let calls: Vec<NodeId> = graph
             .nodes()
-            .filter(|(_, node)| callee(node).is_some())
+            .filter(|(_, node)| match callee(node) {
+                Some(func) if only_gradients => {
+                    let mut seen = FxHashSet::default();
+                    node.op_name() == GRADIENT
+                        || calls_gradient(graph.library(), &func.name, &mut seen)
+                }
+                other => other.is_some(),
+            })
             .map(|(id, _)| id)
             .collect();
         if calls.is_empty() {
@@ -38,13 +58,31 @@ pub fn inline(mut graph: Graph, roots: &Roots) -> Result<Graph> {
         }
         stand_ins.connect(&mut graph)?;
         graph = prune(&graph, roots.ids(&graph))?;
-        graph = lower(graph, roots)?;
+        if !only_gradients {
+            graph = lower(graph, roots)?;
+        }
     }
     Ok(graph)
 }
 
+/// Whether a function calls a gradient, itself or through others.
+fn calls_gradient(library: &Library, name: &str, seen: &mut FxHashSet<String>) -> bool {
+    let Some(function) = library.get(name) else {
+        return false;
+    };
+    if !seen.insert(name.to_owned()) {
+        return false;
+    }
+    function
+        .calls()
+        .any(|call| call == GRADIENT || calls_gradient(library, call, seen))
+}
+
 /// The function that a node calls, if it may be inlined.
 fn callee(node: &Node) -> Option<FuncRef> {
+    if node.op_name() == GRADIENT {
+        return node.attrs.func("f").ok().cloned();
+    }
     if node
         .attrs
         .get("_noinline")
@@ -76,12 +114,21 @@ fn inline_call(
         return Ok(());
     };
     let library = graph.library().clone();
-    let Some(function) = library.get(&func.name) else {
-        return Ok(());
-    };
     let registry = graph.registry().clone();
-    let body = FunctionBody::instantiate(function, &func.attrs, &registry, &library)?;
+    let body = match library.get(&func.name) {
+        _ if node.op_name() == GRADIENT => FunctionBody::gradient(&func, &registry, &library)?,
+        Some(function) => FunctionBody::instantiate(function, &func.attrs, &registry, &library)?,
+        None => return Ok(()),
+    };
 
+    if body.rets.len() != node.output_types.len() && node.op_name() == GRADIENT {
+        return Err(invalid_argument!(
+            "SymGrad expects to return {} gradients, one for each argument of {}, but get {} instead",
+            node.output_types.len(),
+            func.name,
+            body.rets.len()
+        ));
+    }
     let args: SmallVec<[Output; 2]> = node
         .inputs
         .iter()

@@ -73,6 +73,8 @@ pub fn optimize(
     }
     if options.inline && !graph.library().is_empty() {
         graph = inline(lower(graph, roots)?, roots)?;
+    } else if !graph.library().is_empty() {
+        graph = inline::inline_gradients(graph, roots)?;
     }
     if options.dedupe {
         graph = bypass_identities(graph, roots)?;

@@ -2,8 +2,8 @@
 //!
 //! TensorFlow: TopKV2(input: T, k: Tk) -> (values: T, indices: index_type). Of equal elements the one with the lower
 //! column comes first. The results are sorted even if `sorted` is false. (The older `TopK` has no kernel that
-//! TensorFlow 2.21 would run.) ApproxTopK(input: T) -> (values: T, indices: int32), with attr k, is exact on the CPU, and
-//! there knows the largest along the last dimension only.
+//! TensorFlow 2.21 would run.) ApproxTopK(input: T) -> (values: T, indices: int32), with attr k, is exact here, along any
+//! dimension, for the largest or (`is_max_k` false) the smallest.
 
 use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
@@ -13,7 +13,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement;
 use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, PartialShape, Tensor};
+use tensorfleet_tensor::{DType, Element, PartialShape, Tensor, bf16, f16};
 
 use super::grads;
 use crate::by_real;
@@ -55,13 +55,6 @@ const APPROX: OpDef = OpDef {
             &[f32s(&[4], &[1.0])],
             Code::InvalidArgument,
             "input must have at least k columns. Had 4, needed 5",
-        ),
-        ex_err(
-            "the smallest",
-            &[("k", "1"), ("is_max_k", "false")],
-            &[f32s(&[4], &[1.0])],
-            Code::InvalidArgument,
-            "",
         ),
     ],
     gradient: Gradient::None("TensorFlow's needs a sort along any dimension"),
@@ -189,37 +182,85 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 
 fn build_approx(node: &NodeInfo) -> Result<AnyKernel> {
     let attrs = &node.attrs;
-    if !attrs.bool("is_max_k")? || attrs.int("reduction_dimension")? != -1 {
-        return Err(invalid_argument!(
-            "{} on the CPU finds the largest along dimension -1 only, got is_max_k={} and reduction_dimension={}",
-            node.op,
-            attrs.bool("is_max_k")?,
-            attrs.int("reduction_dimension")?
-        ));
+    let (k, axis) = (attrs.int("k")?, attrs.int("reduction_dimension")?);
+    let is_max = attrs.bool("is_max_k")?;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let input = ctx.input(0)?;
+        if input.rank() == 0 {
+            return Err(invalid_argument!("input must be >= 1-D, got shape []"));
+        }
+        let axis = input.shape().axis(axis)?;
+        let columns = input.shape()[axis];
+        if k < 0 || columns < k || columns > i64::from(i32::MAX) {
+            return Err(invalid_argument!(
+                "input must have at least k columns. Had {columns}, needed {k}"
+            ));
+        }
+        let shape = input.shape().with_dim(axis, k)?;
+        let mut values = Tensor::new(input.dtype(), shape.clone())?;
+        let mut indices = Tensor::new(DType::I32, shape)?;
+        if !values.is_empty() {
+            match input.dtype() {
+                DType::F16 => along::<f16>(ctx, axis, is_max, &mut values, &mut indices)?,
+                DType::BF16 => along::<bf16>(ctx, axis, is_max, &mut values, &mut indices)?,
+                _ => along::<f32>(ctx, axis, is_max, &mut values, &mut indices)?,
+            }
+        }
+        ctx.set(0, values);
+        ctx.set(1, indices);
+        Ok(())
+    })
+}
+
+/// The `k` extremes of every line along `axis`, as many as the outputs have.
+fn along<T: Real + Element>(
+    ctx: &KernelCtx<'_>,
+    axis: usize,
+    is_max: bool,
+    values: &mut Tensor,
+    indices: &mut Tensor,
+) -> Result<()> {
+    let input = ctx.input(0)?;
+    let (n, k) = (input.shape().dim(axis), values.shape().dim(axis));
+    let inner = input.shape().elements_in(axis + 1..input.rank());
+    let source = input.slice::<T>()?;
+    let lines = source.len() / n.max(1);
+    // Line `l` begins at (l / inner) * n * inner + l % inner and has a stride of `inner`.
+    let start = |line: usize, length: usize| line / inner * length * inner + line % inner;
+    let mut rows = Vec::with_capacity(source.len());
+    for line in 0..lines {
+        rows.extend((0..n).map(|at| source[start(line, n) + at * inner]));
     }
-    build_with(node, Some(attrs.int("k")?))
+    let mut best = vec![T::ZERO; lines * k];
+    let mut places = vec![0i32; lines * k];
+    let order = if is_max {
+        |a: T, b: T| a > b
+    } else {
+        |a: T, b: T| a < b
+    };
+    movement::top_k(ctx.par(), &rows, n, k, &mut best, &mut places, order);
+    let (values, indices) = (values.slice_mut::<T>()?, indices.slice_mut::<i32>()?);
+    for line in 0..lines {
+        for at in 0..k {
+            let place = start(line, k) + at * inner;
+            values[place] = best[line * k + at];
+            indices[place] = places[line * k + at];
+        }
+    }
+    Ok(())
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
-    build_with(node, None)
-}
-
-fn build_with(node: &NodeInfo, fixed: Option<i64>) -> Result<AnyKernel> {
     let index_type = node
         .output_types
         .get(1)
         .map_or(DType::I32, |port| port.dtype);
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let k = match fixed {
-            Some(k) => k,
-            None => {
-                let shape = ctx.input(1)?.shape();
-                if shape.rank() != 0 {
-                    return Err(invalid_argument!("k must be scalar, got shape {shape}"));
-                }
-                ctx.int(1)?
-            }
-        };
+        let shape = ctx.input(1)?.shape();
+        if shape.rank() != 0 {
+            return Err(invalid_argument!("k must be scalar, got shape {shape}"));
+        }
+        let k = ctx.int(1)?;
         if k < 0 {
             return Err(invalid_argument!("Need k >= 0, got {k}"));
         }

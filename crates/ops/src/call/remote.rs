@@ -117,7 +117,7 @@ fn build_for(node: &NodeInfo) -> Result<AnyKernel> {
                 || delta < 0 && start < limit
             {
                 return Err(invalid_argument!(
-                    "for loop invalid range: [{start}, {limit}, {delta}]"
+                    "Invalid start/limit/delta: {start} {limit} {delta}"
                 ));
             }
             Ok((start, limit, delta))

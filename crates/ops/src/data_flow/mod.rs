@@ -5,6 +5,7 @@ mod keeper;
 pub(crate) mod optional;
 mod queue;
 mod stack;
+mod staging;
 mod tensor_array;
 mod tensor_list;
 
@@ -22,6 +23,8 @@ pub(crate) static FAMILY: Family = Family {
         &queue::dequeue::OPS,
         &queue::enqueue::OPS,
         &stack::OPS,
+        &staging::map_ops::OPS,
+        &staging::stage::OPS,
         &tensor_array::close::OPS,
         &tensor_array::concat_split::OPS,
         &tensor_array::create::OPS,

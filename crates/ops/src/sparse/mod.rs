@@ -1,10 +1,16 @@
 //! Sparse tensors: indices (one row per value), values, dense shape.
 
 mod add;
+mod fill_empty_rows;
 mod matmul;
+mod parts;
 mod reduce_sum;
 mod reorder;
+mod reshape;
+mod serialize;
 mod sets;
+mod split;
+mod tensors_map;
 mod to_dense;
 
 use crate::Family;
@@ -17,9 +23,16 @@ pub(crate) static FAMILY: Family = Family {
         &matmul::OP,
         &reduce_sum::OP,
         &reorder::OP,
+        &reshape::OP,
         &to_dense::OP,
     ],
-    tables: &[&sets::OPS],
+    tables: &[
+        &fill_empty_rows::OPS,
+        &serialize::OPS,
+        &sets::OPS,
+        &split::OPS,
+        &tensors_map::OPS,
+    ],
 };
 
 use tensorfleet_kernel::KernelCtx;
@@ -53,16 +66,16 @@ impl Coordinates {
         let (count, rank) = (indices.shape().dim(0), indices.shape().dim(1));
         if values.elements() != count {
             return Err(invalid_argument!(
-                "number of values must match first dimension of indices, got {} values and indices shape {}",
-                values.elements(),
-                indices.shape()
+                "Number of elements in indices ({}) and values ({}) do not match.",
+                indices.shape().dim(0),
+                values.elements()
             ));
         }
         if shape.elements() != rank {
             return Err(invalid_argument!(
-                "number of dimensions must match second dimension of indices, got {} dimensions and indices shape {}",
-                shape.elements(),
-                indices.shape()
+                "Index rank ({}) and shape rank ({}) do not match.",
+                indices.shape().dim(1),
+                shape.elements()
             ));
         }
         let shape = Shape::new(&integers(shape)?)?;

@@ -12,6 +12,8 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
 
+use super::parts::unravel;
+
 const TYPES: &[DType] = &[
     DType::I8,
     DType::I16,
@@ -315,7 +317,7 @@ fn combine<V: Element + Ord>(
         let (x, y) = (a.by_group.get(&key), b.by_group.get(&key));
         let result = operation.apply(x.unwrap_or(&none), y.unwrap_or(&none));
         longest = longest.max(result.len());
-        let group = coordinates_of(key, &a.groups);
+        let group = unravel(key, &a.groups);
         for (place, value) in result.into_iter().enumerate() {
             indices.extend_from_slice(&group);
             indices.push(place as i64);
@@ -331,17 +333,6 @@ fn combine<V: Element + Ord>(
     ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
     ctx.set(2, Tensor::vector(&shape));
     Ok(())
-}
-
-/// The coordinates of a row-major position.
-fn coordinates_of(mut position: usize, dims: &[i64]) -> Vec<i64> {
-    let mut out = vec![0; dims.len()];
-    for (slot, dim) in out.iter_mut().zip(dims).rev() {
-        let dim = usize::try_from(*dim).unwrap_or(1).max(1);
-        *slot = (position % dim) as i64;
-        position /= dim;
-    }
-    out
 }
 
 /// The sets that begin at input `first`.

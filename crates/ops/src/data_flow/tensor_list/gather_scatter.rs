@@ -224,16 +224,7 @@ fn gather(ctx: &KernelCtx<'_>, dtype: DType) -> Result<Tensor> {
             .and_then(|at| list.items.get(at));
         elements.push(element.ok_or_else(|| {
             let size = list.items.len();
-            match known.to_shape() {
-                None if index >= 0 => {
-                    invalid_argument!("Index {index} out o range; list only has {size} elements.")
-                }
-                _ => {
-                    invalid_argument!(
-                        "Trying to gather element {index} in a list with {size} elements."
-                    )
-                }
-            }
+            invalid_argument!("Trying to gather element {index} in a list with {size} elements.")
         })?);
     }
     let shape = shape_by_elements(known, elements.iter().copied())?;
