@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("dashboard", &["status"]),
     ("cli", &["tensorfleet", "dashboard", "rpc"]),
     ("python", &["tensorfleet", "dashboard"]),
-    ("testkit", &["tensorfleet"]),
+    ("testkit", &["tensorfleet", "rpc"]),
     ("xtask", &[]),
 ];
 

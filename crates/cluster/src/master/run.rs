@@ -180,8 +180,10 @@ impl MasterSession {
                         .map_err(|status| from_task(status, &self.view.own))
                         .and_then(|stats| self.local_metadata(executable, step, stats))
                 }
-                Some(joined) = remote.join_next() => joined
-                    .unwrap_or_else(|error| Err(internal!("a part's run was lost: {error}"))),
+                Some(joined) = remote.join_next() => joined.unwrap_or_else(|error| {
+                    // Cancelled by us after the first error, which is the one to show.
+                    Err(internal!("a part's run was lost: {error}").derived())
+                }),
             };
             match ended {
                 Ok(part) => merge(&mut metadata, part),
