@@ -122,7 +122,12 @@ impl Server {
             .devices
             .first()
             .ok_or_else(|| invalid_argument!("device_count leaves the server no CPU"))?;
-        let optimize = optimizer(PassOptions::ALL, client, &env.pool, &env.clock);
+        // Graphs that other masters register are rewritten by them already, but for calls.
+        let inline = PassOptions {
+            inline: true,
+            ..PassOptions::NONE
+        };
+        let optimize = optimizer(inline, client, &env.pool, &env.clock);
         let worker = Arc::new(Worker::new(env.clone(), peers.clone(), optimize));
         peers.set_local(&worker);
         let master = Arc::new(Master::new(

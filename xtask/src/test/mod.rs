@@ -96,6 +96,13 @@ const PARTS: &[Part] = &[
         run: run_scripts,
     },
     Part {
+        name: "interop",
+        heading: "TensorFlow's client against our server",
+        slow: true,
+        needs_tensorflow: true,
+        run: run_interop,
+    },
+    Part {
         name: "tensorflow",
         heading: "comparison with TensorFlow",
         slow: true,
@@ -248,6 +255,25 @@ fn run_scripts() -> Result<Counts> {
         total.add(check(&mut command)?);
     }
     Ok(total)
+}
+
+/// Builds the server and lets TensorFlow's client judge it, program after program.
+fn run_interop() -> Result<Counts> {
+    let python = tensorflow::python()?;
+    let build = workspace::cargo(["build", "--quiet", "--package", "tensorfleet-cli"]).status()?;
+    if !build.success() {
+        bail!("the server does not build");
+    }
+    let server = workspace::target_dir()?.join("debug/tensorfleet");
+    let command = format!(
+        "{} serve --cluster {{cluster_json}} --job_name {{job}} --task_index {{task}} --config={{config}}",
+        server.display()
+    );
+    check(
+        Command::new(python)
+            .args(["tests/interop/run.py", "-j", "2", "--server-cmd", &command])
+            .current_dir(workspace::root()),
+    )
 }
 
 fn is_script(path: &str) -> bool {

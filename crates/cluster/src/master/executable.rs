@@ -1,6 +1,7 @@
 //! [`Executable`]: one signature of a session's graph, ready to run on every task that has a part of it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tensorfleet_graph::Graph;
 use tensorfleet_passes::{Boundary, Rewritten, Signature, rewrite};
@@ -27,6 +28,8 @@ pub(crate) struct Executable {
     pub(super) graph: Arc<Graph>,
     /// What a callable runs with.
     pub(super) run_options: pb::RunOptions,
+    /// How often it was run.
+    pub(super) runs: AtomicU64,
 }
 
 /// A part that another task runs.
@@ -102,6 +105,7 @@ impl Executable {
             signature,
             graph,
             run_options: pb::RunOptions::default(),
+            runs: AtomicU64::new(0),
         }))
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cluster_view` | the server's cluster, or the one that the client brings |
 //! | `config` | what ConfigProto and RunOptions mean |
+//! | `cost` | what the nodes of a step took, for clients that model it |
 //! | `discovery` | which tasks and devices a session has |
 //! | `devices` | which node goes to which of them |
 //! | `session` | a session: its graph, its signatures, its end |
@@ -13,6 +14,7 @@
 
 mod cluster_view;
 mod config;
+mod cost;
 mod devices;
 mod discovery;
 mod executable;

@@ -9,9 +9,10 @@ use tensorfleet_session::PartialProgress;
 use tensorfleet_status::{Result, cancelled, deadline_exceeded, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use super::executable::Executable;
-use super::run::{from_task, named};
+use super::run::{Step, from_task, named};
 use super::session::MasterSession;
 use crate::ids;
 use crate::worker::step::{StepInput, StepStats};
@@ -22,6 +23,9 @@ pub(super) struct PartialRun {
     rendezvous: Arc<dyn Rendezvous>,
     cancel: CancelToken,
     step_id: i64,
+    executable: Arc<Executable>,
+    /// The parts of other tasks; they end with the step.
+    remote: tokio::sync::Mutex<JoinSet<Result<pb::RunMetadata>>>,
     ended: Mutex<Option<oneshot::Receiver<Result<StepStats>>>>,
 }
 
@@ -47,6 +51,13 @@ impl MasterSession {
         let executable = Executable::build(self, signature, true).await?;
         let step_id = ids::step_id();
         let cancel = CancelToken::new();
+        let step = Step {
+            id: step_id,
+            record: false,
+            graphs: false,
+            cancel: cancel.clone(),
+        };
+        let remote = tokio::sync::Mutex::new(self.start_remote(&executable, &step));
         let on_close = cancel.clone();
         self.cancel
             .on_cancel(move |reason| on_close.cancel(reason.clone()))
@@ -79,6 +90,8 @@ impl MasterSession {
             rendezvous,
             cancel,
             step_id,
+            executable,
+            remote,
             ended: Mutex::new(Some(ended)),
         }))
     }
@@ -105,7 +118,7 @@ impl MasterSession {
         };
         if result.is_err() || run.progress.is_used_up() {
             self.forget_partial(handle);
-            self.worker.cleanup_step(run.step_id);
+            self.clean_up(&run.executable, run.step_id);
         }
         let tensors = result.map_err(|status| from_task(status, &self.view.own))?;
         named(&fetches, &tensors)
@@ -144,6 +157,10 @@ impl MasterSession {
                 ended
                     .await
                     .unwrap_or_else(|_| Err(internal!("the step ended without an answer")))?;
+            }
+            let mut remote = run.remote.lock().await;
+            while let Some(joined) = remote.join_next().await {
+                joined.map_err(|error| internal!("a part's run was lost: {error}"))??;
             }
         }
         Ok(tensors)

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tensorfleet_kernel::{CallFrame, CancelToken};
@@ -11,6 +12,7 @@ use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, inva
 use tensorfleet_tensor::Tensor;
 use tokio::task::JoinSet;
 
+use super::cost;
 use super::executable::{Executable, RemotePart};
 use super::session::MasterSession;
 use crate::ids;
@@ -107,10 +109,12 @@ impl MasterSession {
         options: &pb::RunOptions,
     ) -> Result<Outcome> {
         check_feeds(executable, &feeds)?;
+        let run = executable.runs.fetch_add(1, Ordering::Relaxed);
+        let models_cost = cost::is_due(&self.config, run);
         let step = Step {
             id: ids::step_id(),
-            record: options.trace_level > 0,
-            graphs: options.output_partition_graphs,
+            record: models_cost || options.trace_level > 0,
+            graphs: models_cost || options.output_partition_graphs,
             cancel: CancelToken::new(),
         };
         let _guard = self.cancel.on_cancel({
@@ -130,7 +134,17 @@ impl MasterSession {
                 }),
         };
         self.clean_up(executable, step.id);
-        let metadata = result?;
+        // Whatever the parts say about it: a closed session ended the step.
+        self.cancel.check()?;
+        let mut metadata = result?;
+        if models_cost {
+            let stats = metadata.step_stats.take().unwrap_or_default();
+            metadata.cost_graph = Some(cost::cost_graph(&metadata.partition_graphs, &stats));
+            metadata.step_stats = (options.trace_level > 0).then_some(stats);
+            if !options.output_partition_graphs {
+                metadata.partition_graphs.clear();
+            }
+        }
         let mut tensors = Vec::with_capacity(executable.signature.fetches.len());
         for (name, tensor) in executable.signature.fetches.iter().zip(frame.take_rets()) {
             // Its node did not run: it is in a branch that was not taken.
@@ -165,11 +179,9 @@ impl MasterSession {
                 .map_err(|status| from_task(status, &self.view.own))?;
             return self.local_metadata(executable, step, stats);
         }
-        let mut remote = JoinSet::new();
-        for part in &executable.remote {
-            remote.spawn(run_remote(part, self.handle(), step));
-        }
+        let mut remote = self.start_remote(executable, step);
         let mut local = pin!(local);
+        let mut given_up = pin!(cancelled(&step.cancel));
         let (mut metadata, mut failed) = (pb::RunMetadata::default(), None::<Status>);
         let mut local_ended = false;
         while !local_ended || !remote.is_empty() {
@@ -180,6 +192,8 @@ impl MasterSession {
                         .map_err(|status| from_task(status, &self.view.own))
                         .and_then(|stats| self.local_metadata(executable, step, stats))
                 }
+                // The client may give up while only other tasks are still at work.
+                reason = &mut given_up, if failed.is_none() => Err(reason),
                 Some(joined) = remote.join_next() => joined.unwrap_or_else(|error| {
                     // Cancelled by us after the first error, which is the one to show.
                     Err(internal!("a part's run was lost: {error}").derived())
@@ -202,6 +216,19 @@ impl MasterSession {
             Some(status) => Err(status),
             None => Ok(metadata),
         }
+    }
+
+    /// Starts the parts of the other tasks.
+    pub(super) fn start_remote(
+        &self,
+        executable: &Executable,
+        step: &Step,
+    ) -> JoinSet<Result<pb::RunMetadata>> {
+        let mut remote = JoinSet::new();
+        for part in &executable.remote {
+            remote.spawn(run_remote(part, self.handle(), step));
+        }
+        remote
     }
 
     fn local_metadata(
@@ -240,11 +267,24 @@ impl MasterSession {
 }
 
 /// One step as all its parts see it.
-struct Step {
-    id: i64,
-    record: bool,
-    graphs: bool,
-    cancel: CancelToken,
+pub(super) struct Step {
+    pub(super) id: i64,
+    pub(super) record: bool,
+    pub(super) graphs: bool,
+    pub(super) cancel: CancelToken,
+}
+
+/// Waits for a step to be given up; why it was.
+async fn cancelled(cancel: &CancelToken) -> Status {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let _guard = cancel.on_cancel(move |reason| {
+        // Nobody listens any more once the step ended.
+        let _ = tell.send(reason.clone());
+    });
+    match told.await {
+        Ok(reason) => reason,
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// Runs another task's part; dropping the future cancels it there.
