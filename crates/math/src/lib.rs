@@ -7,6 +7,7 @@ pub mod cast;
 pub mod conv;
 mod disjoint;
 pub mod gemm;
+pub mod linalg;
 pub mod movement;
 pub mod norm;
 pub mod num;

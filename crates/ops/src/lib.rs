@@ -9,6 +9,7 @@ mod call;
 mod control_flow;
 mod data_flow;
 mod io;
+mod linalg;
 mod logging;
 mod math;
 mod nn;
@@ -42,6 +43,7 @@ pub static FAMILIES: &[&Family] = &[
     &control_flow::FAMILY,
     &data_flow::FAMILY,
     &io::FAMILY,
+    &linalg::FAMILY,
     &logging::FAMILY,
     &math::FAMILY,
     &nn::FAMILY,

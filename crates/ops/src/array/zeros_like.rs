@@ -15,6 +15,7 @@ use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 
 use crate::by_number;
 use crate::data_flow::optional;
+use crate::data_flow::tensor_map::TensorMap;
 use crate::types::PLAIN;
 
 const LIKE: OpDef = OpDef {
@@ -157,6 +158,10 @@ fn zero_of(variant: &Variant) -> Result<Variant> {
             Some(parts) => {
                 let zeros = parts.map(|parts| parts.iter().map(zeros).collect::<Result<_>>());
                 Ok(optional::variant(zeros.transpose()?))
+            }
+            None if other.downcast::<TensorMap>().is_some() => {
+                let map = other.downcast::<TensorMap>().map(|map| map.map(zeros));
+                Ok(map.transpose()?.unwrap_or_default().into_variant())
             }
             None => Err(invalid_argument!(
                 "no zeros for a variant of type '{}'",

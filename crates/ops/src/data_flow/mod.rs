@@ -8,6 +8,7 @@ mod stack;
 mod staging;
 mod tensor_array;
 mod tensor_list;
+pub(crate) mod tensor_map;
 
 use crate::Family;
 
@@ -38,5 +39,6 @@ pub(crate) static FAMILY: Family = Family {
         &tensor_list::length::OPS,
         &tensor_list::push_pop::OPS,
         &tensor_list::stack::OPS,
+        &tensor_map::OPS,
     ],
 };

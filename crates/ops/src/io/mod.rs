@@ -3,13 +3,19 @@
 mod checkpoint;
 mod file_names;
 mod files;
+mod tensor_proto;
 
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "io",
     ops: &[],
-    tables: &[&checkpoint::OPS, &file_names::OPS, &files::OPS],
+    tables: &[
+        &checkpoint::OPS,
+        &file_names::OPS,
+        &files::OPS,
+        &tensor_proto::OPS,
+    ],
 };
 
 use tensorfleet_kernel::KernelCtx;

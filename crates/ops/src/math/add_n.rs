@@ -20,6 +20,7 @@ use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 use super::elementwise::{input_dtype, no_function, status};
 use crate::by_number;
 use crate::data_flow::optional;
+use crate::data_flow::tensor_map::TensorMap;
 use crate::types::NUMBERS;
 
 const NAMED: &str = "Input 0: [2] != input 1: [3]";
@@ -211,6 +212,10 @@ fn build_lists(_: &NodeInfo) -> Result<AnyKernel> {
 fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
     if let (Some(x), Some(y)) = (optional::components(&a), optional::components(&b)) {
         return add_optionals(par, x, y);
+    }
+    if let (Some(x), Some(y)) = (a.downcast::<TensorMap>(), b.downcast::<TensorMap>()) {
+        let sum = x.merge(y, |x, y| add_items(par, x.clone(), y.clone()))?;
+        return Ok(sum.into_variant());
     }
     let (Variant::List(a), Variant::List(b)) = (&a, &b) else {
         return Err(unimplemented!(

@@ -2,6 +2,7 @@
 
 mod as_string;
 mod case;
+mod decode_raw;
 mod farm_hash;
 mod format;
 mod hash_bucket;
@@ -26,7 +27,13 @@ pub(crate) static FAMILY: Family = Family {
         &substr::OP,
         &to_number::OP,
     ],
-    tables: &[&case::OPS, &hash_bucket::OPS, &regex_ops::OPS, &split::OPS],
+    tables: &[
+        &case::OPS,
+        &decode_raw::OPS,
+        &hash_bucket::OPS,
+        &regex_ops::OPS,
+        &split::OPS,
+    ],
 };
 
 use tensorfleet_kernel::KernelCtx;

@@ -176,6 +176,10 @@ fn build_peek(node: &NodeInfo) -> Result<AnyKernel> {
     let (names, types) = (SharedName::of(node)?, Arc::new(node.output_types.clone()));
     AnyKernel::later(move |mut ctx: AsyncCtx| {
         let ready = ctx.view(|view| {
+            let shape = view.input(0)?.shape();
+            if shape.rank() != 0 {
+                return Err(invalid_argument!("index must be scalar, got shape {shape}"));
+            }
             let index = view.int(0)?;
             let index = usize::try_from(index)
                 .map_err(|_| invalid_argument!("the index to peek at is negative: {index}"))?;

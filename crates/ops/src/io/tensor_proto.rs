@@ -1,0 +1,108 @@
+//! `ParseTensor`, `SerializeTensor`: tensors as serialized `TensorProto`s.
+//!
+//! TensorFlow: ParseTensor(serialized: string) -> output: out_type; SerializeTensor(tensor: T) -> serialized: string.
+
+use prost::Message as _;
+use tensorfleet_graph::example::script;
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_proto::TensorProto;
+use tensorfleet_status::{Result, ensure, invalid_argument};
+use tensorfleet_tensor::{Bytes, Tensor};
+
+const PROTO: OpDef = OpDef {
+    gradient: Gradient::None("TensorFlow has none"),
+    exactness: Exactness::Bits,
+    scripts: &[script(
+        "there and back",
+        "x = float[2,2]{1, 2, 3, 4}
+         s = SerializeTensor(x)
+         y = ParseTensor(s) {out_type=float}
+         wrong = ParseTensor(s) {out_type=int32}
+         text = string[]{bogus}
+         none = ParseTensor(text) {out_type=int32}
+         many = string[1]{bogus}
+         vector = ParseTensor(many) {out_type=int32}",
+        &[
+            "fetch y => float[2,2]{1, 2, 3, 4}",
+            "fetch wrong fails INVALID_ARGUMENT Type mismatch between parsed tensor (float) and dtype (int32)",
+            "fetch none fails INVALID_ARGUMENT Could not parse `serialized` as TensorProto, base64: Ym9ndXM=",
+            "fetch vector fails INVALID_ARGUMENT Expected `serialized` to be a scalar, got shape: [1]",
+        ],
+    )],
+    ..OpDef::BLANK
+};
+
+pub(crate) static OPS: [OpDef; 2] = [
+    OpDef {
+        name: "ParseTensor",
+        inputs: &["serialized: string"],
+        outputs: &["output: out_type"],
+        attrs: &["out_type: type"],
+        kernels: &[cpu(&[], build_parse)],
+        ..PROTO
+    },
+    OpDef {
+        name: "SerializeTensor",
+        inputs: &["tensor: T"],
+        outputs: &["serialized: string"],
+        attrs: &["T: type"],
+        infer: infer::scalar,
+        kernels: &[cpu(&[], build_serialize)],
+        ..PROTO
+    },
+];
+
+fn build_serialize(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let text = ctx.input(0)?.to_proto()?.encode_to_vec();
+        ctx.set(0, Tensor::string(text));
+        Ok(())
+    })
+}
+
+fn build_parse(node: &NodeInfo) -> Result<AnyKernel> {
+    let dtype = node.attrs.dtype("out_type")?;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let serialized = ctx.input(0)?;
+        ensure!(
+            serialized.rank() == 0,
+            invalid_argument,
+            "Expected `serialized` to be a scalar, got shape: {}",
+            serialized.shape()
+        );
+        let text = serialized.to_scalar::<Bytes>()?;
+        let proto = TensorProto::decode(text.clone()).map_err(|_| {
+            invalid_argument!(
+                "Could not parse `serialized` as TensorProto, base64: {}",
+                base64(&text)
+            )
+        })?;
+        let tensor = Tensor::from_proto(&proto)?;
+        ensure!(
+            tensor.dtype() == dtype,
+            invalid_argument,
+            "Type mismatch between parsed tensor ({}) and dtype ({dtype})",
+            tensor.dtype()
+        );
+        ctx.set(0, tensor);
+        Ok(())
+    })
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            if place <= three.len() {
+                out.push(char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]));
+            } else {
+                out.push('=');
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,171 @@
+//! `SelfAdjointEigV2`, `Eig`: eigenvalues and eigenvectors.
+//!
+//! TensorFlow: SelfAdjointEigV2(input: T) -> (e: T, v: T), ascending, only the lower triangle is read; Eig(input: T) -> (e: Tout,
+//! v: Tout), complex and in no order. With compute_v false `v` is a scalar without meaning. Vectors have length one; their phase
+//! is not determined.
+
+use tensorfleet_graph::example::{ex_attrs, ex_err, f32s, f64s, script};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::linalg::{general, hermitian};
+use tensorfleet_status::{Code, Result, ensure, invalid_argument};
+use tensorfleet_tensor::{Complex64, DType, Shape};
+
+use super::{Carried, Matrices, TYPES, by_carried};
+
+const EIGEN: OpDef = OpDef {
+    inputs: &["input: T"],
+    gradient: Gradient::None("not needed by training so far"),
+    cost: Cost::Expensive,
+    exactness: Exactness::Relative(1e-5),
+    ..OpDef::BLANK
+};
+
+pub(crate) static OPS: [OpDef; 2] = [
+    OpDef {
+        name: "Eig",
+        outputs: &["e: Tout", "v: Tout"],
+        attrs: &[
+            "compute_v: bool = true",
+            "T: {float, double, complex64, complex128}",
+            "Tout: {complex64, complex128}",
+        ],
+        kernels: &[cpu(&[("T", TYPES)], build_general)],
+        examples: &[ex_err(
+            "output dtype",
+            &[("Tout", "complex128")],
+            &[f32s(&[2, 2], &[1.0])],
+            Code::InvalidArgument,
+            "Invalid output dtype",
+        )],
+        scripts: &[script(
+            "vectors are only scaled",
+            "a = double[2,2]{0, 1, -2, 3}
+             e = Eig(a) {Tout=complex128}
+             c = Cast(a) {DstT=complex128}
+             av = BatchMatMulV2(c, e:1)
+             ev = Mul(e:1, e)
+             d = Sub(av, ev)
+             size = ComplexAbs(d) {Tout=double}
+             limit = double[]{1e-12}
+             ok = Less(size, limit)",
+            &["fetch ok => bool[2,2]{true, true, true, true}"],
+        )],
+        ..EIGEN
+    },
+    OpDef {
+        name: "SelfAdjointEigV2",
+        outputs: &["e: T", "v: T"],
+        attrs: &[
+            "compute_v: bool = true",
+            "T: {double, float, half, complex64, complex128}",
+        ],
+        kernels: &[cpu(&[("T", TYPES)], |node| {
+            let with_vectors = node.attrs.bool("compute_v")?;
+            by_carried!(node, S => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+                self_adjoint::<S>(ctx, with_vectors)
+            }))
+        })],
+        examples: &[
+            ex_attrs(
+                "nothing",
+                &[],
+                &[f64s(&[2, 0, 0], &[])],
+                &[f64s(&[2, 0], &[]), f64s(&[2, 0, 0], &[])],
+            ),
+            ex_err(
+                "not square",
+                &[],
+                &[f32s(&[2, 3], &[1.0])],
+                Code::InvalidArgument,
+                "Input matrix must be square.",
+            ),
+        ],
+        scripts: &[script(
+            "ascending, from the lower triangle",
+            "a = double[2,2]{2, 9, 1, 2}
+             e = SelfAdjointEigV2(a)
+             only = SelfAdjointEigV2(a) {compute_v=false}
+             s = Square(e:1)",
+            &[
+                "fetch e => double[2]{1, 3}",
+                "fetch only => double[2]{1, 3}",
+                "fetch s => double[2,2]{0.5, 0.5, 0.5, 0.5}",
+            ],
+        )],
+        ..EIGEN
+    },
+];
+
+fn self_adjoint<S: Carried>(ctx: &mut KernelCtx<'_>, with_vectors: bool) -> Result<()> {
+    let input = ctx.input(0)?;
+    let matrices = Matrices::square(input.shape())?;
+    let (read, n, size) = (S::read(input)?, matrices.rows, matrices.size());
+    let (mut values, mut vectors) = (Vec::new(), Vec::new());
+    for at in 0..matrices.count() {
+        let (own, columns) = hermitian::eigen(&read[at * size..(at + 1) * size], n);
+        values.extend(own.into_iter().map(S::of));
+        vectors.extend(columns);
+    }
+    let (dtype, shape) = (input.dtype(), input.shape().clone());
+    set(
+        ctx,
+        values,
+        with_vectors.then_some((vectors, shape)),
+        &matrices,
+        dtype,
+    )
+}
+
+/// Sets both outputs.
+fn set<S: Carried>(
+    ctx: &mut KernelCtx<'_>,
+    values: Vec<S>,
+    vectors: Option<(Vec<S>, Shape)>,
+    matrices: &Matrices,
+    dtype: DType,
+) -> Result<()> {
+    let shape = matrices.shape(&[matrices.rows])?;
+    ctx.set(0, S::write(values, dtype, shape)?);
+    let (vectors, shape) = vectors.unwrap_or_else(|| (vec![S::ZERO], Shape::scalar()));
+    ctx.set(1, S::write(vectors, dtype, shape)?);
+    Ok(())
+}
+
+fn build_general(node: &NodeInfo) -> Result<AnyKernel> {
+    let attrs = &node.attrs;
+    let (with_vectors, dtype) = (attrs.bool("compute_v")?, attrs.dtype("Tout")?);
+    let expected = match attrs.dtype("T")? {
+        DType::F32 | DType::C64 => DType::C64,
+        _ => DType::C128,
+    };
+    ensure!(
+        dtype == expected,
+        invalid_argument,
+        "Invalid output dtype {dtype} vs {expected}"
+    );
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let input = ctx.input(0)?;
+        let matrices = Matrices::square(input.shape())?;
+        let (read, n, size) = (Complex64::read(input)?, matrices.rows, matrices.size());
+        let (mut values, mut vectors) = (Vec::new(), Vec::new());
+        for at in 0..matrices.count() {
+            let found = general::eigen(&read[at * size..(at + 1) * size], n);
+            let (own, columns) = found.ok_or_else(|| {
+                invalid_argument!(
+                    "Eigen decomposition was not successful. The input might not be valid."
+                )
+            })?;
+            values.extend(own);
+            vectors.extend(columns);
+        }
+        let shape = input.shape().clone();
+        set(
+            ctx,
+            values,
+            with_vectors.then_some((vectors, shape)),
+            &matrices,
+            dtype,
+        )
+    })
+}
