@@ -20,8 +20,7 @@ pub fn eigen<T: Scalar>(a: &[T], n: usize) -> (Vec<f64>, Vec<T>) {
                 off += a[row * n + col].norm().powi(2);
             }
         }
-        // Written so that NaN ends it too.
-        if !(off > total * 1e-32) {
+        if off.is_nan() || off <= total * 1e-32 {
             break;
         }
         for q in 1..n {

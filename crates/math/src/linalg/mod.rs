@@ -11,11 +11,13 @@
 //! | [`tridiagonal::solve`] | the same for three diagonals |
 //! | [`hermitian::eigen`] | eigenvalues and vectors of A = Aᴴ |
 //! | [`general::eigen`] | eigenvalues and vectors of any square matrix |
+//! | [`svd::svd`] | singular values and vectors |
 
 pub mod cholesky;
 pub mod general;
 pub mod hermitian;
 pub mod lu;
+pub mod svd;
 pub mod triangular;
 pub mod tridiagonal;
 

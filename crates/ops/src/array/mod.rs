@@ -34,6 +34,7 @@ mod mirror_pad;
 pub(crate) mod moves;
 pub(crate) mod nd;
 mod no_op;
+mod nth_element;
 mod one_hot;
 mod pack;
 mod pad;
@@ -86,6 +87,7 @@ pub(crate) static FAMILY: Family = Family {
         &invert_permutation::OP,
         &list_diff::OP,
         &no_op::OP,
+        &nth_element::OP,
         &one_hot::OP,
         &pack::OP,
         &range::OP,

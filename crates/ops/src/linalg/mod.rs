@@ -4,6 +4,7 @@ mod determinant;
 mod eigen;
 mod factor;
 mod solve;
+mod svd;
 mod triangular;
 
 use crate::Family;
@@ -16,6 +17,7 @@ pub(crate) static FAMILY: Family = Family {
         &eigen::OPS,
         &factor::OPS,
         &solve::OPS,
+        &svd::OPS,
         &triangular::OPS,
     ],
 };

@@ -1,6 +1,7 @@
 //! Sparse tensors: indices (one row per value), values, dense shape.
 
 mod add;
+mod edit_distance;
 mod fill_empty_rows;
 mod matmul;
 mod parts;
@@ -20,6 +21,7 @@ pub(crate) static FAMILY: Family = Family {
     name: "sparse",
     ops: &[
         &add::OP,
+        &edit_distance::OP,
         &matmul::OP,
         &reduce_sum::OP,
         &reorder::OP,

@@ -6,7 +6,7 @@
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, i64s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, invalid_argument, unimplemented};
 use tensorfleet_tensor::{Bytes, PartialShape, Shape, Tensor};
 
 use crate::types::INDEX;
@@ -78,6 +78,13 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 pos.shape()
             )
         })?;
+        // TensorFlow broadcasts no further.
+        if pos.rank() > 0 && pos.shape() != input.shape() && shape.rank() > 2 {
+            return Err(unimplemented!(
+                "Substr broadcast not implemented for {} dimensions",
+                shape.rank()
+            ));
+        }
         let (positions, lengths) = (ctx.ints(1)?, ctx.ints(2)?);
         let values = input.slice::<Bytes>()?;
         let mut parts = Vec::with_capacity(shape.elements());

@@ -1,0 +1,113 @@
+//! `NthElement`: the element that would stand at place `n` of each sorted row.
+//!
+//! TensorFlow: NthElement(input: T, n: int32) -> values: T, counted from the largest if `reverse`.
+
+use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, x};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::num::Real;
+use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
+use tensorfleet_tensor::{Element, Shape, Tensor};
+
+use crate::by_real;
+use crate::types::REAL_NUMBERS;
+
+pub(crate) static OP: OpDef = OpDef {
+    name: "NthElement",
+    inputs: &["input: T", "n: int32"],
+    outputs: &["values: T"],
+    attrs: &[
+        "reverse: bool = false",
+        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+    ],
+    gradient: Gradient::None("not needed by training so far"),
+    kernels: &[cpu(&[("T", REAL_NUMBERS)], build)],
+    exactness: Exactness::Bits,
+    examples: &[
+        ex(
+            "the middle one",
+            &[x(&[2, 3], &[1.0, 5.0, 3.0, 9.0, 7.0, 8.0]), i32s(&[], &[1])],
+            &[x(&[2], &[3.0, 8.0])],
+        ),
+        ex_attrs(
+            "the largest",
+            &[("reverse", "true")],
+            &[x(&[3], &[1.0, 5.0, 3.0]), i32s(&[], &[0])],
+            &[x(&[], &[5.0])],
+        ),
+        ex_err(
+            "too far",
+            &[],
+            &[f32s(&[3], &[1.0]), i32s(&[], &[3])],
+            Code::InvalidArgument,
+            "Input must have last dimension > n = 3",
+        ),
+        ex_err(
+            "negative",
+            &[],
+            &[f32s(&[3], &[1.0]), i32s(&[], &[-1])],
+            Code::InvalidArgument,
+            "n must be non-negative but is -1",
+        ),
+        ex_err(
+            "scalar",
+            &[],
+            &[f32s(&[], &[1.0]), i32s(&[], &[0])],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    let is_reverse = node.attrs.bool("reverse")?;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let (input, n) = (ctx.input(0)?, ctx.input(1)?);
+        ensure!(
+            n.rank() == 0,
+            invalid_argument,
+            "N must be scalar but has rank {}",
+            n.rank()
+        );
+        let n = ctx.int(1)?;
+        let n = usize::try_from(n)
+            .map_err(|_| invalid_argument!("n must be non-negative but is {n}"))?;
+        ensure!(
+            input.rank() > 0,
+            invalid_argument,
+            "Input must be at least rank 1 but is rank 0"
+        );
+        let last = input.rank() - 1;
+        let columns = input.shape().dim(last);
+        ensure!(
+            n < columns,
+            invalid_argument,
+            "Input must have last dimension > n = {n}"
+        );
+        let n = if is_reverse { columns - 1 - n } else { n };
+        let shape = Shape::new(&input.shape()[..last])?;
+        let mut out = Tensor::new(input.dtype(), shape)?;
+        by_real!(input.dtype(), T => pick::<T>(input, &mut out, columns, n)?, else => {
+            return Err(internal!("no order for dtype {}", input.dtype()));
+        });
+        ctx.set(0, out);
+        Ok(())
+    })
+}
+
+fn pick<T: Real + Element>(
+    input: &Tensor,
+    out: &mut Tensor,
+    columns: usize,
+    n: usize,
+) -> Result<()> {
+    let rows = input.slice::<T>()?.chunks_exact(columns);
+    for (row, slot) in rows.zip(out.slice_mut::<T>()?) {
+        let mut row = row.to_vec();
+        let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
+        row.sort_by(order);
+        *slot = row[n];
+    }
+    Ok(())
+}

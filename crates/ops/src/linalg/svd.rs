@@ -1,0 +1,112 @@
+//! `Svd`: singular values and vectors.
+//!
+//! TensorFlow: Svd(input: T[..., M, N]) -> (s: T[..., P], u: T[..., M, P], v: T[..., N, P]), P the smaller of M and N; with
+//! full_matrices `u` and `v` are square, with compute_uv false they are scalars without meaning. The phases of the vectors are not
+//! determined.
+
+use tensorfleet_graph::example::{ex_err, f32s, script};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_kernel::{AnyKernel, KernelCtx};
+use tensorfleet_math::linalg::svd::{complement, svd};
+use tensorfleet_status::{Code, Result};
+use tensorfleet_tensor::Shape;
+
+use super::{Carried, Matrices, TYPES, by_carried};
+
+pub(crate) static OPS: [OpDef; 1] = [OpDef {
+    name: "Svd",
+    inputs: &["input: T"],
+    outputs: &["s: T", "u: T", "v: T"],
+    attrs: &[
+        "compute_uv: bool = true",
+        "full_matrices: bool = false",
+        "T: {double, float, half, complex64, complex128}",
+    ],
+    gradient: Gradient::None("not needed by training so far"),
+    kernels: &[cpu(&[("T", TYPES)], |node| {
+        let (with_vectors, is_full) = (
+            node.attrs.bool("compute_uv")?,
+            node.attrs.bool("full_matrices")?,
+        );
+        by_carried!(node, S => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+            factor::<S>(ctx, with_vectors, is_full)
+        }))
+    })],
+    cost: Cost::Expensive,
+    exactness: Exactness::Relative(1e-5),
+    examples: &[ex_err(
+        "rank",
+        &[],
+        &[f32s(&[2], &[1.0])],
+        Code::InvalidArgument,
+        "",
+    )],
+    scripts: &[script(
+        "the product is the matrix",
+        "a = double[2,2]{3, 0, 0, -2}
+         f = Svd(a)
+         only = Svd(a) {compute_uv=false}
+         us = Mul(f:1, f)
+         back = BatchMatMulV2(us, f:2) {adj_y=true}
+         b = double[3,2]{1, 2, 3, 4, 5, 7}
+         g = Svd(b) {full_matrices=true}
+         shape = Shape(g:1)",
+        &[
+            "fetch f => double[2]{3, 2}",
+            "fetch only => double[2]{3, 2}",
+            "fetch back => double[2,2]{3, 0, 0, -2}",
+            "fetch shape => int32[2]{3, 3}",
+        ],
+    )],
+    ..OpDef::BLANK
+}];
+
+fn factor<S: Carried>(ctx: &mut KernelCtx<'_>, with_vectors: bool, is_full: bool) -> Result<()> {
+    let input = ctx.input(0)?;
+    let matrices = Matrices::of(input.shape(), 0)?;
+    let (rows, cols) = (matrices.rows, matrices.cols);
+    let least = rows.min(cols);
+    let width = |side: usize| if is_full { side } else { least };
+    let read = S::read(input)?;
+    let (mut values, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
+    for at in 0..matrices.count() {
+        let own = &read[at * matrices.size()..(at + 1) * matrices.size()];
+        let found = svd(own, rows, cols);
+        values.extend(found.values.into_iter().map(S::of));
+        if with_vectors {
+            left.extend(widened(&found.left, rows, least, width(rows)));
+            right.extend(widened(&found.right, cols, least, width(cols)));
+        }
+    }
+    let dtype = input.dtype();
+    let shape = matrices.shape(&[least])?;
+    let mut shapes = [
+        matrices.shape(&[rows, width(rows)])?,
+        matrices.shape(&[cols, width(cols)])?,
+    ];
+    if !with_vectors {
+        (left, right) = (vec![S::ZERO], vec![S::ZERO]);
+        shapes = [Shape::scalar(), Shape::scalar()];
+    }
+    let [left_shape, right_shape] = shapes;
+    ctx.set(0, S::write(values, dtype, shape)?);
+    ctx.set(1, S::write(left, dtype, left_shape)?);
+    ctx.set(2, S::write(right, dtype, right_shape)?);
+    Ok(())
+}
+
+/// The matrix with more columns, orthogonal to those it has.
+fn widened<S: Carried>(matrix: &[S], rows: usize, cols: usize, wanted: usize) -> Vec<S> {
+    let mut out = vec![S::ZERO; rows * wanted];
+    for row in 0..rows {
+        out[row * wanted..row * wanted + cols]
+            .copy_from_slice(&matrix[row * cols..(row + 1) * cols]);
+    }
+    for col in cols..wanted {
+        let found = complement(&out, rows, wanted, col);
+        for row in 0..rows {
+            out[row * wanted + col] = found[row];
+        }
+    }
+    out
+}
