@@ -38,6 +38,7 @@ mod nth_element;
 mod one_hot;
 mod pack;
 mod pad;
+mod parallel_concat;
 mod pass_through;
 mod placeholder;
 mod range;
@@ -90,6 +91,7 @@ pub(crate) static FAMILY: Family = Family {
         &nth_element::OP,
         &one_hot::OP,
         &pack::OP,
+        &parallel_concat::OP,
         &range::OP,
         &reshape::OP,
         &reverse_sequence::OP,
