@@ -16,6 +16,7 @@ mod prune;
 mod reads;
 mod roots;
 mod stand_ins;
+mod unread;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub use place::{Assignments, DeviceSet, PlaceDevice, PlaceOptions, Placement, pl
 pub use prune::prune;
 pub use reads::read_after_updates;
 pub use roots::Roots;
+pub use unread::drop_unread;
 
 /// Which passes [`optimize`] runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub struct PassOptions {
     pub fold: bool,
     /// Merge nodes that compute the same, and skip identities.
     pub dedupe: bool,
+    /// Do not compute what nobody reads.
+    pub unread: bool,
 }
 
 impl PassOptions {
@@ -52,12 +56,14 @@ impl PassOptions {
         inline: true,
         fold: true,
         dedupe: true,
+        unread: true,
     };
     /// Nothing.
     pub const NONE: PassOptions = PassOptions {
         inline: false,
         fold: false,
         dedupe: false,
+        unread: false,
     };
 }
 
@@ -75,6 +81,9 @@ pub fn optimize(
         graph = inline(lower(graph, roots)?, roots)?;
     } else if !graph.library().is_empty() {
         graph = inline::inline_gradients(graph, roots)?;
+    }
+    if options.unread {
+        graph = drop_unread(graph, roots)?;
     }
     if options.dedupe {
         graph = bypass_identities(graph, roots)?;

@@ -242,3 +242,29 @@ fn an_endless_loop_ends_with_its_deadline() {
     let error = looping.run_with(&options, &[], &[], &["end"]).unwrap_err();
     assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
 }
+
+#[test]
+fn what_nobody_reads_is_waited_for_but_not_computed() {
+    let graph = "v = VariableV2() {dtype=float, shape=[2]}
+         two = float[2]{1, 2}
+         init = Assign(v, two) {T=float}
+         x = Placeholder() {dtype=float}
+         unread = MatMul(x, x)
+         wait = NoOp(^unread)
+         y = Neg(v, ^wait)";
+    let run = |optimize: bool| {
+        let session = Session::new(SessionOptions {
+            optimize,
+            ..SessionOptions::default()
+        })
+        .unwrap();
+        let mut builder = GraphBuilder::new(session.registry().clone());
+        text::parse_graph(&mut builder, graph).unwrap();
+        session.extend(&builder.finish().export().unwrap()).unwrap();
+        session.run(&[], &[], &["init"]).unwrap();
+        // No matrix: only a run that computes the product notices.
+        session.run(&[("x:0", float(1.0))], &["y:0"], &[])
+    };
+    assert_eq!(run(true).unwrap()[0].slice::<f32>().unwrap(), [-1.0, -2.0]);
+    assert_eq!(run(false).unwrap_err().code(), Code::InvalidArgument);
+}

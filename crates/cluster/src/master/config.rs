@@ -47,6 +47,7 @@ pub(super) fn passes(config: &ConfigProto) -> PassOptions {
     {
         passes.fold = false;
         passes.dedupe = false;
+        passes.unread = false;
     }
     if let Some(rewrite) = &options.rewrite_options {
         let off = |toggle: i32| toggle == Toggle::Off as i32;
@@ -57,6 +58,7 @@ pub(super) fn passes(config: &ConfigProto) -> PassOptions {
         passes.dedupe &=
             !off(rewrite.common_subgraph_elimination) && !off(rewrite.arithmetic_optimization);
         passes.inline &= !off(rewrite.function_optimization);
+        passes.unread &= !off(rewrite.dependency_optimization);
     }
     passes
 }
