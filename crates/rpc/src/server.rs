@@ -259,14 +259,13 @@ impl Server {
         };
         let (services, limits) = (self.services.clone(), self.options.limits.clone());
         let (stop, grace) = (self.stop.subscribe(), self.options.grace);
-        let state = self.state.clone();
+        let stopped = TellStopped(self.state.clone());
         let idle = self.options.session_idle;
         runtime.spawn(async move {
             let collector = tokio::spawn(collect_idle(services.master.clone(), idle));
             run(listener, services, limits, stop, grace).await;
             collector.abort();
-            *state.0.lock().unwrap_or_else(PoisonError::into_inner) = State::Stopped;
-            state.1.notify_all();
+            drop(stopped);
         });
         Ok(())
     }
@@ -282,6 +281,17 @@ impl Drop for Server {
             // Steps may still run on the pool; they end by themselves once their sessions are gone.
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Whatever ends the serving, who joins must hear of it.
+struct TellStopped(Arc<(Mutex<State>, Condvar)>);
+
+impl Drop for TellStopped {
+    fn drop(&mut self) {
+        let (state, changed) = &*self.0;
+        *state.lock().unwrap_or_else(PoisonError::into_inner) = State::Stopped;
+        changed.notify_all();
     }
 }
 
@@ -302,12 +312,15 @@ async fn run(
     };
     let grace = order.and_then(|order| order.grace).unwrap_or(grace);
     tell.send_replace(true);
-    if tokio::time::timeout(grace, &mut serving).await.is_err() {
+    let drained = tokio::time::timeout(grace, &mut serving).await.is_ok();
+    if !drained {
         tracing::info!("steps still run after {grace:?} of grace and are cancelled");
     }
     services.master.close_all().await;
-    // What was cancelled answers; whatever does not is cut off with its connection.
-    let _ = tokio::time::timeout(CANCEL_GRACE, serving).await;
+    if !drained {
+        // What was cancelled answers; whatever does not is cut off with its connection.
+        let _ = tokio::time::timeout(CANCEL_GRACE, serving).await;
+    }
 }
 
 async fn collect_idle(master: Arc<Master>, idle: Option<Duration>) {

@@ -1,0 +1,8 @@
+//! Servers in this process, driven by our own client; the same checks drive TensorFlow's server.
+
+mod common;
+mod lifecycle;
+mod local;
+mod many;
+mod stop;
+mod tensorflow;
