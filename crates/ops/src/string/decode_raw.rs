@@ -121,7 +121,7 @@ pub(crate) static OPS: [OpDef; 2] = [
                 &[U16],
                 &[strs(&[2], &["abcd", "ef"])],
                 Code::InvalidArgument,
-                "DecodeRaw requires input strings to all be the same size, but element 1 has size 2 != 4",
+                "DecodeRaw requires input strings to all be the same size, but element 1 has size 4 != 2",
             ),
             ex_err(
                 "no multiple",
@@ -195,7 +195,7 @@ fn common_length(strings: &[Bytes], size: usize, dtype: DType) -> Result<usize> 
         ensure!(
             string.len() == length,
             invalid_argument,
-            "DecodeRaw requires input strings to all be the same size, but element {index} has size {} != {length}",
+            "DecodeRaw requires input strings to all be the same size, but element {index} has size {length} != {}",
             string.len()
         );
     }
