@@ -264,7 +264,14 @@ fn rewire(graph: &mut Graph, original: &Graph, fed: &[(Output, NodeId)]) -> Resu
     }
     for (id, node) in original.nodes() {
         for (port, input) in node.inputs.iter().enumerate() {
-            if let Some((_, feed)) = fed.iter().find(|(output, _)| output == input) {
+            // Who writes to a fed variable cannot write to its feed; a run that asks for both writes the variable.
+            let by_reference = node
+                .input_types
+                .get(port)
+                .is_some_and(|wanted| wanted.is_ref);
+            if let Some((_, feed)) = fed.iter().find(|(output, _)| output == input)
+                && !by_reference
+            {
                 graph.set_input(id, port, Output::from(*feed))?;
             }
         }

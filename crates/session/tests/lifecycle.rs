@@ -268,3 +268,16 @@ fn what_nobody_reads_is_waited_for_but_not_computed() {
     assert_eq!(run(true).unwrap()[0].slice::<f32>().unwrap(), [-1.0, -2.0]);
     assert_eq!(run(false).unwrap_err().code(), Code::InvalidArgument);
 }
+
+#[test]
+fn a_variable_can_be_fed() {
+    let session = session(
+        "v = VariableV2() {dtype=float, shape=[]}
+         one = float[]{1}
+         init = Assign(v, one) {T=float}
+         read = Identity(v)
+         y = Neg(read)",
+    );
+    let fetched = session.run(&[("v:0", float(5.0))], &["y:0"], &[]).unwrap();
+    assert_eq!(fetched[0].to_scalar::<f32>().unwrap(), -5.0);
+}
