@@ -14,6 +14,9 @@ fn needs_no_example(name: &str) -> bool {
         "StatelessCase",
         "While",
         "StatelessWhile",
+        "For",
+        "RemoteCall",
+        "SymbolicGradient",
     ];
     name.starts_with('_') || name == "Abort" || by_calls.contains(&name)
 }
