@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Foreign crates that only some packages may use outside tests, and why.
 const FOREIGN: &[(&[&str], &[&str], &str)] = &[
     (
-        &["tonic", "tonic-prost", "tonic-build", "hyper", "h2"],
+        &["tonic", "tonic-prost", "tonic-build", "hyper", "h2", "http"],
         &["rpc"],
         "only rpc knows gRPC",
     ),
