@@ -29,7 +29,8 @@ where
 {
     let timeout = Duration::try_from_secs_f64(timeout)
         .map_err(|_| crate::output::Misuse(format!("--timeout {timeout} is not a time")))?;
-    let client = MasterClient::new(target, Limits::default(), token)?;
+    let client = MasterClient::new(target, Limits::default(), token)
+        .map_err(|error| crate::output::Misuse(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

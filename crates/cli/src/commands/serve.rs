@@ -16,7 +16,9 @@ use crate::args::{LocalArgs, ServeArgs, ServerArgs};
 use crate::output::Misuse;
 
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> Result<()> {
-    serve(spec(args)?, &args.server, out)
+    // A task that cannot be placed was asked for wrongly, whoever noticed.
+    let spec = spec(args).map_err(|error| Misuse(format!("{error:#}")))?;
+    serve(spec, &args.server, out)
 }
 
 pub(crate) fn run_local(args: &LocalArgs, out: &mut dyn Write) -> Result<()> {

@@ -6,6 +6,7 @@
 mod client;
 mod frames;
 pub(crate) mod message;
+mod progress;
 mod server;
 mod status;
 mod timeout;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -20,10 +21,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::frames::Frames;
+use super::progress::Progress;
 use super::{CONTENT_TYPE, Limits, message, status, timeout};
 
 /// A connection that has not even said that it speaks HTTP/2 by then is closed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// While the server stops: a connection without calls that takes no bytes for this long is closed.
+const STALLED: Duration = Duration::from_millis(500);
 
 /// One unary call as it came in.
 pub struct Call {
@@ -100,8 +105,14 @@ impl<S: Service> Connection<S> {
             .initial_connection_window_size(self.limits.connection_window)
             .max_frame_size(self.limits.max_frame_bytes)
             .max_header_list_size(64 << 10);
+        let (stream, written) = Progress::new(stream);
         let handshake = builder.handshake::<_, Bytes>(stream);
-        let mut connection = match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
+        let handshake = tokio::select! {
+            done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake) => done,
+            // Nothing was asked yet, so nothing is owed.
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let mut connection = match handshake {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => {
                 tracing::debug!("{peer} does not speak gRPC: {error}");
@@ -116,6 +127,7 @@ impl<S: Service> Connection<S> {
         // Calls end with their connection: nobody is there to take the answer.
         let mut calls = JoinSet::new();
         let mut stopping = false;
+        let mut seen = 0;
         loop {
             if !stopping && *stop.borrow_and_update() {
                 stopping = true;
@@ -134,6 +146,14 @@ impl<S: Service> Connection<S> {
                 },
                 Some(_) = calls.join_next(), if !calls.is_empty() => {}
                 changed = stop.changed(), if !stopping => if changed.is_err() { stopping = true },
+                // Idle clients may never answer to the good-bye; slow ones still take what they asked for.
+                () = tokio::time::sleep(STALLED), if stopping && calls.is_empty() => {
+                    let now = written.load(Ordering::Relaxed);
+                    if now == seen {
+                        break;
+                    }
+                    seen = now;
+                }
             }
         }
     }
