@@ -121,6 +121,8 @@ impl MasterSession {
             let cancel = step.cancel.clone();
             move |reason| cancel.cancel(reason.clone())
         });
+        // Before the run, so that it is dropped after it: a client that goes away leaves nothing either.
+        let clean_up = CleanUp(self, executable, step.id);
         let frame = Arc::new(CallFrame::new(feeds, executable.signature.fetches.len()));
         let run = self.run_parts(executable, &step, frame.clone());
         let result = match self.timeout(options) {
@@ -133,7 +135,7 @@ impl MasterSession {
                     ))
                 }),
         };
-        self.clean_up(executable, step.id);
+        drop(clean_up);
         // Whatever the parts say about it: a closed session ended the step.
         self.cancel.check()?;
         let mut metadata = result?;
@@ -254,7 +256,7 @@ impl MasterSession {
         }
         for part in &executable.remote {
             let (worker, task) = (part.worker.clone(), part.task.clone());
-            tokio::spawn(async move {
+            self.worker.env().runtime.spawn(async move {
                 let request = pb::CleanupGraphRequest { step_id };
                 match tokio::time::timeout(CLEANUP_TIMEOUT, worker.cleanup_graph(request)).await {
                     Ok(Ok(_)) => {}
@@ -263,6 +265,15 @@ impl MasterSession {
                 }
             });
         }
+    }
+}
+
+/// Cleans up a step when it is dropped.
+struct CleanUp<'a>(&'a MasterSession, &'a Executable, i64);
+
+impl Drop for CleanUp<'_> {
+    fn drop(&mut self) {
+        self.0.clean_up(self.1, self.2);
     }
 }
 

@@ -372,11 +372,14 @@ impl MasterSession {
                 self.running.load(Ordering::Acquire)
             );
         }
-        {
+        let partial_runs = {
             let mut state = self.state();
             state.executables.clear();
             state.callables.clear();
-            state.partial_runs.clear();
+            std::mem::take(&mut state.partial_runs)
+        };
+        for run in partial_runs.into_values() {
+            self.give_up_partial(&run);
         }
         self.worker.close_session(&self.handle);
         let mut closing = JoinSet::new();

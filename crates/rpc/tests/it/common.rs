@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tensorfleet_cluster::{ClusterSpec, ServerSpec};
 use tensorfleet_graph::{GraphBuilder, text};
 use tensorfleet_proto as pb;
-use tensorfleet_rpc::grpc::{CallOptions, Limits};
+use tensorfleet_rpc::grpc::{CallOptions, Channel, Limits};
 use tensorfleet_rpc::{ConnectOptions, MasterClient, Server, ServerOptions, Session, admin};
 use tensorfleet_status::{Code, Result, Status};
 use tensorfleet_tensor::Tensor;
@@ -138,6 +138,7 @@ pub(crate) fn assert_status<T>(result: Result<T>, code: Code, part: &str) {
 /// Calls as they go over the wire, from an event loop of its own. Dropping it drops its connection.
 pub(crate) struct Raw {
     pub(crate) master: MasterClient,
+    pub(crate) channel: Channel,
     pub(crate) runtime: Runtime,
 }
 
@@ -152,8 +153,10 @@ impl Raw {
             .enable_all()
             .build()
             .unwrap();
+        let address = target.strip_prefix("grpc://").unwrap();
         Raw {
-            master: MasterClient::new(target, limits, None).unwrap(),
+            master: MasterClient::new(target, limits.clone(), None).unwrap(),
+            channel: Channel::new(address, limits),
             runtime,
         }
     }
@@ -165,6 +168,16 @@ impl Raw {
     {
         self.runtime
             .block_on(async { call(self.master.clone(), options()).await })
+    }
+
+    /// Makes a call of any service.
+    pub(crate) fn unary<Q: prost::Message, A: prost::Message + Default>(
+        &self,
+        path: &'static str,
+        request: &Q,
+    ) -> Result<A> {
+        self.runtime
+            .block_on(async { self.channel.unary(path, request, &options()).await })
     }
 
     /// Opens a session with a graph; its handle.

@@ -1,8 +1,11 @@
 //! Servers in this process, driven by our own client; the same checks drive TensorFlow's server.
 
 mod common;
+mod disconnect;
+mod hostile;
 mod lifecycle;
 mod local;
 mod many;
 mod stop;
 mod tensorflow;
+mod worker;
