@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, header};
 use tensorfleet_cluster::{Master, Worker};
-use tensorfleet_status::{Result, permission_denied};
+use tensorfleet_status::{Result, invalid_argument, permission_denied};
 use tensorfleet_tensor::memory_usage;
 use tokio::sync::watch;
 
@@ -106,7 +106,7 @@ impl Admin {
             (Some(_), _) => Err(permission_denied!(
                 "stopping this server needs its admin token: give it with --token or TENSORFLEET_ADMIN_TOKEN"
             )),
-            (None, _) if peer.ip().is_loopback() => Ok(()),
+            (None, _) if peer.ip().to_canonical().is_loopback() => Ok(()),
             (None, _) => Err(permission_denied!(
                 "this server has no admin token, so it can only be stopped from its own machine; {} is not",
                 peer.ip()
@@ -115,9 +115,13 @@ impl Admin {
     }
 
     pub(crate) fn stop(&self, request: StopRequest) -> Result<StopResponse> {
-        let grace = request
-            .grace_seconds
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let grace = match request.grace_seconds {
+            None => None,
+            Some(seconds) => Some(
+                Duration::try_from_secs_f64(seconds)
+                    .map_err(|_| invalid_argument!("a grace of {seconds} seconds is no time"))?,
+            ),
+        };
         self.stop.send_replace(Some(StopOrder { grace }));
         Ok(StopResponse {})
     }

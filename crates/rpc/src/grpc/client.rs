@@ -17,6 +17,9 @@ use super::{CONTENT_TYPE, Limits, message, status, timeout};
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_MOST: Duration = Duration::from_secs(1);
 
+/// A host that says nothing for so long is taken for gone.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// How a call is made.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -124,8 +127,9 @@ impl Channel {
                 "failed to connect to all addresses; last error: UNAVAILABLE: {address}: {error}"
             )
         };
-        let stream = TcpStream::connect(address)
+        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address))
             .await
+            .map_err(|_| failed(&format_args!("no answer within {CONNECT_TIMEOUT:?}")))?
             .map_err(|error| failed(&error))?;
         // It fails only on sockets that are closed already.
         let _ = stream.set_nodelay(true);
