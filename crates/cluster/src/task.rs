@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tensorfleet_kernel::DeviceName;
+
 /// `/job:J/replica:0/task:T`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TaskName {
@@ -22,15 +24,8 @@ impl TaskName {
 
     /// The task a full or task-only device name belongs to, if it names one.
     pub fn of_device(device: &str) -> Option<TaskName> {
-        let (mut job, mut index) = (None, None);
-        for part in device.split('/').filter(|part| !part.is_empty()) {
-            match part.split_once(':') {
-                Some(("job", name)) => job = Some(name),
-                Some(("task", number)) => index = number.parse().ok(),
-                _ => {}
-            }
-        }
-        Some(TaskName::new(job?, index?))
+        let name = DeviceName::parse(device).ok()?;
+        Some(TaskName::new(&*name.job?, name.task? as usize))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tensorfleet_kernel::{FrameIter, Kernel, KernelCtx, NodeInfo, Outputs, StepEnv, Value};
-use tensorfleet_status::{Code, Result, Status, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, Status, internal, invalid_argument, panic_text};
 use tensorfleet_tensor::{DType, Tensor};
 
 use crate::plan::{Kind, PlanNode};
@@ -68,11 +68,7 @@ pub(crate) fn check_outputs(info: &NodeInfo, outputs: &[Value]) -> Result<()> {
 
 /// The status of a panicking kernel.
 pub(crate) fn panicked(info: &NodeInfo, panic: &(dyn Any + Send)) -> Status {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
+    let text = panic_text(panic);
     internal!(
         "the kernel of op {} (node '{}') panicked: {text}",
         info.op,

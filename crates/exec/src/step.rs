@@ -229,10 +229,7 @@ fn receive(step: &Arc<Step>, driver: &mut Driver, message: Message) {
 /// Notes an error, stops what is ready and cancels what runs.
 #[cold]
 fn fail(step: &Arc<Step>, driver: &mut Driver, status: Status) {
-    driver.failed = Some(match driver.failed.take() {
-        Some(first) => first.or_root(status.clone()),
-        None => status.clone(),
-    });
+    status.clone().note(&mut driver.failed);
     driver.state.ready.clear();
     driver.state.heavy.clear();
     step.env.rendezvous.abort(status.clone().derived());

@@ -41,6 +41,14 @@ impl GrpcPeers {
     }
 }
 
+/// Where each task of a cluster is.
+pub(crate) fn addresses(cluster: &ClusterSpec) -> BTreeMap<TaskName, String> {
+    let tasks = cluster.iter();
+    tasks
+        .map(|(job, index, address)| (TaskName::new(job, index as usize), address.to_owned()))
+        .collect()
+}
+
 impl Peers for GrpcPeers {
     fn tasks(&self) -> Vec<TaskName> {
         self.addresses.keys().cloned().collect()
@@ -62,14 +70,10 @@ impl Peers for GrpcPeers {
     }
 
     fn renamed(&self, cluster: &ClusterDef, own: &TaskName) -> Result<Arc<dyn Peers>> {
-        let addresses = ClusterSpec::from_cluster_def(cluster)?
-            .iter()
-            .map(|(job, index, address)| (TaskName::new(job, index as usize), address.to_owned()))
-            .collect();
         Ok(Arc::new(GrpcPeers {
             own: own.clone(),
             local: self.local.clone(),
-            addresses,
+            addresses: addresses(&ClusterSpec::from_cluster_def(cluster)?),
             limits: self.limits.clone(),
             opened: Mutex::default(),
         }))

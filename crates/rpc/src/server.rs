@@ -1,6 +1,5 @@
 //! [`Server`]: one task of a cluster on one port.
 
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::admin::{Admin, StopOrder};
 use crate::grpc::{Limits, serve};
-use crate::peers::GrpcPeers;
+use crate::peers::{GrpcPeers, addresses};
 use crate::services::Services;
 
 /// How long a cancelled step may take to answer before its connection is cut.
@@ -103,11 +102,7 @@ impl Server {
             .map_err(|error| internal!("the server's threads cannot start: {error}"))?;
 
         let task = TaskName::new(spec.job.clone(), spec.task as usize);
-        let mut addresses: BTreeMap<TaskName, String> = spec
-            .cluster
-            .iter()
-            .map(|(job, index, address)| (TaskName::new(job, index as usize), address.to_owned()))
-            .collect();
+        let mut addresses = addresses(&spec.cluster);
         addresses.insert(
             task.clone(),
             target.trim_start_matches("grpc://").to_owned(),

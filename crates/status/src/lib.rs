@@ -19,9 +19,11 @@
 
 mod code;
 mod macros;
+mod panic;
 mod status;
 
 pub use code::Code;
+pub use panic::panic_text;
 pub use status::{DERIVED_STATUS_URL, Payload, Status};
 
 /// The result type of every TensorFleet crate.

@@ -121,6 +121,14 @@ impl Status {
             self
         }
     }
+
+    /// Notes an error beside one that may be there already, as [`or_root`](Status::or_root) chooses.
+    pub fn note(self, noted: &mut Option<Status>) {
+        *noted = Some(match noted.take() {
+            Some(first) => first.or_root(self),
+            None => self,
+        });
+    }
 }
 
 impl fmt::Display for Status {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tensorfleet_kernel::{CallFrame, CancelToken, Received, Rendezvous};
+use tensorfleet_kernel::{CancelToken, Received, Rendezvous};
 use tensorfleet_passes::Signature;
 use tensorfleet_proto as pb;
 use tensorfleet_session::PartialProgress;
@@ -15,7 +15,7 @@ use super::executable::Executable;
 use super::run::{Step, from_task, named};
 use super::session::MasterSession;
 use crate::ids;
-use crate::worker::step::{StepInput, StepStats};
+use crate::worker::step::StepStats;
 
 /// A step in progress. Dropping it cancels what is left of it.
 pub(super) struct PartialRun {
@@ -62,23 +62,9 @@ impl MasterSession {
         self.cancel
             .on_cancel(move |reason| on_close.cancel(reason.clone()))
             .detach();
-        let rendezvous = self
+        let (rendezvous, ended) = self
             .worker
-            .rendezvous_for(&executable.local, step_id, &cancel);
-        let (tell, ended) = oneshot::channel();
-        executable.local.start(
-            StepInput {
-                step_id,
-                call_frame: Arc::new(CallFrame::default()),
-                rendezvous: rendezvous.clone(),
-                cancel: cancel.clone(),
-                record: false,
-            },
-            Box::new(move |result| {
-                // Nobody may ever ask for the end.
-                let _ = tell.send(result);
-            }),
-        );
+            .start_stepwise(&executable.local, step_id, &cancel);
         let progress = PartialProgress::new(
             executable.graph.clone(),
             &executable.signature.feeds,

@@ -207,10 +207,7 @@ impl MasterSession {
                     // The others must not wait for what will not come.
                     step.cancel.cancel(status.clone().derived());
                     remote.abort_all();
-                    failed = Some(match failed.take() {
-                        Some(first) => first.or_root(status),
-                        None => status,
-                    });
+                    status.note(&mut failed);
                 }
             }
         }

@@ -22,6 +22,7 @@ use rustc_hash::FxHashMap;
 use tensorfleet_exec::Optimize;
 use tensorfleet_kernel::{CancelToken, LocalRendezvous, Rendezvous};
 use tensorfleet_status::{Result, Status, aborted, invalid_argument};
+use tokio::sync::oneshot;
 
 use crate::api::Peers;
 use crate::recent::RecentRequests;
@@ -151,6 +152,30 @@ impl Worker {
             record,
         };
         graph.run(input).await
+    }
+
+    /// Starts a step whose feeds and fetches go through its rendezvous one by one; also tells of its end.
+    pub(crate) fn start_stepwise(
+        &self,
+        graph: &RegisteredGraph,
+        step_id: i64,
+        cancel: &CancelToken,
+    ) -> (Arc<dyn Rendezvous>, oneshot::Receiver<Result<StepStats>>) {
+        let rendezvous = self.rendezvous_for(graph, step_id, cancel);
+        let (tell, ended) = oneshot::channel();
+        let input = StepInput {
+            step_id,
+            call_frame: Arc::default(),
+            rendezvous: rendezvous.clone(),
+            cancel: cancel.clone(),
+            record: false,
+        };
+        let done = Box::new(move |result| {
+            // Nobody may ever ask for the end.
+            let _ = tell.send(result);
+        });
+        graph.start(input, done);
+        (rendezvous, ended)
     }
 
     /// What a step of a graph sends and receives through.

@@ -173,7 +173,9 @@ impl Worker {
 
     /// The sender a key names must be a device of ours, of this life.
     fn check_sender(&self, key: &Key<'_>) -> Result<()> {
-        let local = |name: &str| name.rsplit('/').next().map(str::to_owned);
+        fn local(name: &str) -> Option<&str> {
+            name.rsplit('/').next()
+        }
         let wanted = local(key.send_device);
         let device = self
             .env
@@ -275,21 +277,7 @@ impl Worker {
 
     fn start_partial(&self, graph: Arc<RegisteredGraph>, step_id: i64) -> PartialStep {
         let cancel = CancelToken::new();
-        let rendezvous = self.rendezvous_for(&graph, step_id, &cancel);
-        let (tell, ended) = oneshot::channel();
-        graph.start(
-            StepInput {
-                step_id,
-                call_frame: Arc::new(CallFrame::default()),
-                rendezvous: rendezvous.clone(),
-                cancel: cancel.clone(),
-                record: false,
-            },
-            Box::new(move |result| {
-                // The master may never ask.
-                let _ = tell.send(result);
-            }),
-        );
+        let (rendezvous, ended) = self.start_stepwise(&graph, step_id, &cancel);
         PartialStep {
             rendezvous,
             cancel,

@@ -94,10 +94,7 @@ impl RegisteredGraph {
                     }
                     Ok(_) => {}
                     Err(error) => {
-                        state.failed = Some(match state.failed.take() {
-                            Some(first) => first.or_root(error.clone()),
-                            None => error.clone(),
-                        });
+                        error.clone().note(&mut state.failed);
                         drop(state);
                         // The others must not wait for what will not come.
                         rendezvous.abort(error.clone().derived());

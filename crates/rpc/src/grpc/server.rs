@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use tensorfleet_status::{Result, Status, deadline_exceeded, internal};
+use tensorfleet_status::{Result, Status, deadline_exceeded, internal, panic_text};
 use tensorfleet_tensor::Segments;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -216,11 +216,7 @@ impl<S: Service> Connection<S> {
 /// A panic in a call fails that call.
 fn catch<T>(poll: impl FnOnce() -> Poll<Result<T>>) -> Poll<Result<T>> {
     catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
+        let text = panic_text(&*panic);
         tracing::error!("a call panicked: {text}");
         Poll::Ready(Err(internal!("the server failed to answer: {text}")))
     })

@@ -7,36 +7,17 @@
 use std::sync::Arc;
 
 use tensorfleet_graph::example::script;
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_graph::{OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo, Resource};
 use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::Tensor;
 
 use super::map::Keyed;
 use super::stage::values;
-use super::{Area, Limits, area_of, check_types};
+use super::{ANY_TYPES, AREA, Area, Limits, area_of, check_types};
 use crate::state::names::SharedName;
 
-const ANY_TYPES: &[&str] = &[
-    "capacity: int >= 0 = 0",
-    "memory_limit: int >= 0 = 0",
-    "dtypes: list(type)",
-    "container: string = ''",
-    "shared_name: string = ''",
-];
-
 const MAP: OpDef = OpDef {
-    attrs: &[
-        "capacity: int >= 0 = 0",
-        "memory_limit: int >= 0 = 0",
-        "dtypes: list(type) >= 1",
-        "container: string = ''",
-        "shared_name: string = ''",
-    ],
-    stateful: true,
-    gradient: Gradient::Stop("state is not differentiated"),
-    cost: Cost::Cheap,
-    exactness: Exactness::Bits,
     scripts: &[script(
         "a tuple in two parts",
         "k = int64[]{7}
@@ -85,7 +66,7 @@ const MAP: OpDef = OpDef {
             "fetch count, parts => int32[]{0}; int32[]{0}",
         ],
     )],
-    ..OpDef::BLANK
+    ..AREA
 };
 
 const PUT: OpDef = OpDef {

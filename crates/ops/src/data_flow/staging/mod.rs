@@ -10,11 +10,36 @@ pub(crate) mod stage;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef};
 use tensorfleet_kernel::{AsyncCtx, KernelCtx, NodeInfo, Resource};
 use tensorfleet_status::{Result, cancelled, ensure, resource_exhausted};
 use tensorfleet_tensor::{PortType, Tensor};
 
 use crate::state::names::SharedName;
+
+/// What all ops on staging areas share; those that only look need not name any types.
+const AREA: OpDef = OpDef {
+    attrs: &[
+        "capacity: int >= 0 = 0",
+        "memory_limit: int >= 0 = 0",
+        "dtypes: list(type) >= 1",
+        "container: string = ''",
+        "shared_name: string = ''",
+    ],
+    stateful: true,
+    gradient: Gradient::Stop("state is not differentiated"),
+    cost: Cost::Cheap,
+    exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+const ANY_TYPES: &[&str] = &[
+    "capacity: int >= 0 = 0",
+    "memory_limit: int >= 0 = 0",
+    "dtypes: list(type)",
+    "container: string = ''",
+    "shared_name: string = ''",
+];
 
 /// What ends an operation: its outputs.
 type Answer = Result<Vec<Tensor>>;

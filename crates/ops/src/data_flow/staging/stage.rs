@@ -7,26 +7,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tensorfleet_graph::example::script;
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_graph::{OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo, Resource, Value};
 use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 
-use super::{Area, Limits, area_of, byte_size, check_types};
+use super::{ANY_TYPES, AREA, Area, Limits, area_of, byte_size, check_types};
 use crate::state::names::SharedName;
 
 const STAGE: OpDef = OpDef {
-    attrs: &[
-        "capacity: int >= 0 = 0",
-        "memory_limit: int >= 0 = 0",
-        "dtypes: list(type) >= 1",
-        "container: string = ''",
-        "shared_name: string = ''",
-    ],
-    stateful: true,
-    gradient: Gradient::Stop("state is not differentiated"),
-    cost: Cost::Cheap,
-    exactness: Exactness::Bits,
     scripts: &[script(
         "two tuples",
         "a = float[2]{1, 2}
@@ -53,16 +42,8 @@ const STAGE: OpDef = OpDef {
             "run large fails RESOURCE_EXHAUSTED Staging Area with a memory limit of '1'",
         ],
     )],
-    ..OpDef::BLANK
+    ..AREA
 };
-
-const ANY_TYPES: &[&str] = &[
-    "capacity: int >= 0 = 0",
-    "memory_limit: int >= 0 = 0",
-    "dtypes: list(type)",
-    "container: string = ''",
-    "shared_name: string = ''",
-];
 
 pub(crate) static OPS: [OpDef; 5] = [
     OpDef {
