@@ -345,6 +345,7 @@ fn worker_env(task: TaskName, config: &ConfigProto, runtime: &Runtime) -> Result
         registry: tensorfleet_ops::registry()?,
         pool: Arc::new(Pool::new(threads)),
         clock,
+        ids: ids::Ids::system(),
         runtime: runtime.handle().clone(),
         task,
     })

@@ -90,6 +90,7 @@ pub(super) async fn find_devices(
     remind.tick().await;
     while !asked.is_empty() {
         tokio::select! {
+            biased;
             Some(joined) = asked.join_next() => {
                 let (task, answer) = joined
                     .map_err(|error| internal!("asking for devices failed: {error}"))?;

@@ -14,7 +14,6 @@ use tokio::task::JoinSet;
 use super::executable::Executable;
 use super::run::{Step, from_task, named};
 use super::session::MasterSession;
-use crate::ids;
 use crate::worker::step::StepStats;
 
 /// A step in progress. Dropping it cancels what is left of it.
@@ -49,7 +48,7 @@ impl MasterSession {
             targets: request.target,
         };
         let executable = Executable::build(self, signature, true).await?;
-        let step_id = ids::step_id();
+        let step_id = self.worker.env().ids.step_id();
         let cancel = CancelToken::new();
         let step = Step {
             id: step_id,

@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 use super::cost;
 use super::executable::{Executable, RemotePart};
 use super::session::MasterSession;
-use crate::ids;
 use crate::task::TaskName;
 use crate::worker::step::StepStats;
 
@@ -112,7 +111,7 @@ impl MasterSession {
         let run = executable.runs.fetch_add(1, Ordering::Relaxed);
         let models_cost = cost::is_due(&self.config, run);
         let step = Step {
-            id: ids::step_id(),
+            id: self.worker.env().ids.step_id(),
             record: models_cost || options.trace_level > 0,
             graphs: models_cost || options.output_partition_graphs,
             cancel: CancelToken::new(),
@@ -188,6 +187,7 @@ impl MasterSession {
         let mut local_ended = false;
         while !local_ended || !remote.is_empty() {
             let ended = tokio::select! {
+                biased;
                 stats = &mut local, if !local_ended => {
                     local_ended = true;
                     stats
@@ -225,7 +225,8 @@ impl MasterSession {
     ) -> JoinSet<Result<pb::RunMetadata>> {
         let mut remote = JoinSet::new();
         for part in &executable.remote {
-            remote.spawn(run_remote(part, self.handle(), step));
+            let request_id = self.worker.env().ids.request_id();
+            remote.spawn(run_remote(part, self.handle(), step, request_id));
         }
         remote
     }
@@ -300,6 +301,7 @@ fn run_remote(
     part: &RemotePart,
     session: &str,
     step: &Step,
+    request_id: i64,
 ) -> impl Future<Output = Result<pb::RunMetadata>> + Send + 'static {
     let (worker, task) = (part.worker.clone(), part.task.clone());
     let request = pb::RunGraphRequest {
@@ -313,7 +315,7 @@ fn run_remote(
             ..pb::ExecutorOpts::default()
         }),
         store_errors_in_response_body: true,
-        request_id: ids::request_id(),
+        request_id,
         ..pb::RunGraphRequest::default()
     };
     async move {

@@ -22,7 +22,6 @@ use super::discovery::{Filters, Found, SessionTask, find_devices};
 use super::executable::Executable;
 use super::partial::PartialRun;
 use crate::api::Peers;
-use crate::ids;
 use crate::worker::Worker;
 use crate::worker::session::{SessionSetup, WorkerSession};
 
@@ -118,7 +117,7 @@ impl MasterSession {
                 devices.place(graph, None, &config)
             })
             .await?;
-        let handle = ids::session_handle();
+        let handle = env.ids.session_handle();
         let local = worker.open_session(
             &handle,
             SessionSetup {

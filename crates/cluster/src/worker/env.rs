@@ -8,12 +8,13 @@ use tensorfleet_kernel::{Clock, Device};
 use tensorfleet_math::par::Pool;
 use tensorfleet_proto::{DeviceAttributes, DeviceLocality};
 
+use crate::ids::Ids;
 use crate::task::TaskName;
 
 /// The CPU memory limit TensorFlow reports; it means nothing.
 const MEMORY_LIMIT: i64 = 256 << 20;
 
-/// A task's devices, ops, threads and clock.
+/// A task's devices, ops, threads, clock and names.
 pub struct WorkerEnv {
     /// Who we are.
     pub task: TaskName,
@@ -25,6 +26,8 @@ pub struct WorkerEnv {
     pub pool: Arc<Pool>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// The names of sessions, steps and requests.
+    pub ids: Ids,
     /// Where receives from other tasks wait.
     pub runtime: tokio::runtime::Handle,
 }

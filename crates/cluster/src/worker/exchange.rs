@@ -7,8 +7,8 @@ use tensorfleet_proto::RecvTensorRequest;
 use tensorfleet_status::{Result, Status, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 
+use super::env::WorkerEnv;
 use crate::api::Peers;
-use crate::ids;
 use crate::task::TaskName;
 
 /// What a step sends and receives through.
@@ -18,7 +18,7 @@ pub(crate) struct Exchange {
     pub(crate) peers: Arc<dyn Peers>,
     pub(crate) step_id: i64,
     pub(crate) cancel: CancelToken,
-    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) env: Arc<WorkerEnv>,
 }
 
 /// The parts of `send_device;incarnation;recv_device;name;frame:iteration`.
@@ -55,17 +55,18 @@ impl Exchange {
         let request = RecvTensorRequest {
             step_id: self.step_id,
             rendezvous_key: key.to_owned(),
-            request_id: ids::request_id(),
+            request_id: self.env.ids.request_id(),
             ..RecvTensorRequest::default()
         };
         let cancel = self.cancel.clone();
-        self.runtime.spawn(async move {
+        self.env.runtime.spawn(async move {
             let (tell, cancelled) = tokio::sync::oneshot::channel();
             let guard = cancel.on_cancel(move |reason| {
                 // Nobody listens any more once the tensor came.
                 let _ = tell.send(reason.clone());
             });
             let answer = tokio::select! {
+                biased;
                 answer = worker.recv_tensor(request) => answer,
                 Ok(reason) = cancelled => Err(reason.derived()),
             };

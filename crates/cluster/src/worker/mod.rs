@@ -194,7 +194,7 @@ impl Worker {
             peers: graph.peers.clone(),
             step_id,
             cancel: cancel.clone(),
-            runtime: self.env.runtime.clone(),
+            env: self.env.clone(),
         })
     }
 

@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
-pub use pool::Pool;
+pub use pool::{Job, Pool};
 pub use split::{chunks_mut, rows_mut, rows2_mut};
 
 /// Something that can run a loop body over sub-ranges, perhaps on several threads.

@@ -26,7 +26,8 @@ const WORKER_SPIN: Duration = Duration::from_micros(8);
 /// How long a caller polls for chunks still running elsewhere before it sleeps.
 const CALLER_SPIN: Duration = Duration::from_micros(30);
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Something to run once.
+pub type Job = Box<dyn FnOnce() + Send>;
 type Body = dyn Fn(Range<usize>) + Sync;
 
 /// A fixed thread pool.
@@ -36,6 +37,8 @@ type Body = dyn Fn(Range<usize>) + Sync;
 pub struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    /// Who runs spawned jobs instead of workers.
+    elsewhere: Option<Box<dyn Fn(Job) + Send + Sync>>,
 }
 
 struct Shared {
@@ -81,12 +84,7 @@ impl Pool {
     /// Starts `threads` workers (at least one).
     pub fn new(threads: usize) -> Self {
         let threads = threads.max(1);
-        let shared = Arc::new(Shared {
-            threads,
-            queue: Mutex::default(),
-            wake: Condvar::new(),
-            queued: AtomicUsize::new(0),
-        });
+        let shared = Arc::new(Shared::new(threads));
         let workers = (0..threads)
             .filter_map(|i| {
                 let shared = Arc::clone(&shared);
@@ -98,11 +96,27 @@ impl Pool {
                     .ok()
             })
             .collect();
-        Self { shared, workers }
+        Self {
+            shared,
+            workers,
+            elsewhere: None,
+        }
+    }
+
+    /// A pool without threads: jobs are handed to `run`, which decides when they happen; loops run on their caller.
+    pub fn elsewhere(run: impl Fn(Job) + Send + Sync + 'static) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(1)),
+            workers: Vec::new(),
+            elsewhere: Some(Box::new(run)),
+        }
     }
 
     /// Queues an independent job; jobs start in the order they were spawned. A panic in it ends that job only.
-    pub fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+    pub fn spawn(&self, job: Job) {
+        if let Some(run) = &self.elsewhere {
+            return run(job);
+        }
         if self.workers.is_empty() {
             return run_job(job);
         }
@@ -178,6 +192,15 @@ unsafe impl Par for Pool {
 }
 
 impl Shared {
+    fn new(threads: usize) -> Shared {
+        Shared {
+            threads,
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            queued: AtomicUsize::new(0),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

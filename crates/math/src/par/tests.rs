@@ -99,6 +99,21 @@ fn runs_spawned_jobs_while_caller_blocks_and_on_drop() {
 }
 
 #[test]
+fn a_pool_without_threads_hands_its_jobs_over() {
+    let (send, receive) = mpsc::channel();
+    let pool = Pool::elsewhere(move |job| send.send(job).unwrap());
+    covers_once(&pool, 100, 7);
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    pool.spawn(Box::new(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    }));
+    assert_eq!(count.load(Ordering::Relaxed), 0);
+    receive.recv().unwrap()();
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn jobs_use_the_pool_and_drop_it() {
     let pool = Arc::new(Pool::new(2));
     let (send, receive) = mpsc::channel();
