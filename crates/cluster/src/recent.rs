@@ -1,4 +1,4 @@
-//! [`RecentRequests`]: notices requests that came before.
+//! [`RecentIds`]: the last ids of something; [`RecentRequests`]: notices requests that came before.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,25 +6,49 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHashSet;
 use tensorfleet_status::{Result, aborted};
 
-/// The last request ids, so that a retry of something that already happened is refused.
-pub(crate) struct RecentRequests {
+/// The last ids, so many and no more.
+pub(crate) struct RecentIds {
     most: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
     order: VecDeque<i64>,
     known: FxHashSet<i64>,
 }
 
+impl RecentIds {
+    /// Remembers up to `most` ids.
+    pub(crate) fn new(most: usize) -> RecentIds {
+        RecentIds {
+            most,
+            order: VecDeque::new(),
+            known: FxHashSet::default(),
+        }
+    }
+
+    /// Remembers an id; whether it is new.
+    pub(crate) fn insert(&mut self, id: i64) -> bool {
+        if !self.known.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > self.most
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+
+    pub(crate) fn contains(&self, id: i64) -> bool {
+        self.known.contains(&id)
+    }
+}
+
+/// The last request ids, so that a retry of something that already happened is refused.
+pub(crate) struct RecentRequests(Mutex<RecentIds>);
+
 impl RecentRequests {
     /// Remembers up to `most` ids.
     pub(crate) fn new(most: usize) -> RecentRequests {
-        RecentRequests {
-            most,
-            state: Mutex::default(),
-        }
+        RecentRequests(Mutex::new(RecentIds::new(most)))
     }
 
     /// Remembers an id; ABORTED if it was here before. Zero is no id.
@@ -32,17 +56,11 @@ impl RecentRequests {
         if id == 0 {
             return Ok(());
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.known.insert(id) {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !ids.insert(id) {
             return Err(aborted!(
                 "The same {method} request was received twice. request_id: {id}"
             ));
-        }
-        state.order.push_back(id);
-        if state.order.len() > self.most
-            && let Some(oldest) = state.order.pop_front()
-        {
-            state.known.remove(&oldest);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tensorfleet_kernel::{CancelToken, Received, Rendezvous};
+use tensorfleet_kernel::{CancelGuard, CancelToken, Received, Rendezvous};
 use tensorfleet_passes::Signature;
 use tensorfleet_proto as pb;
 use tensorfleet_session::PartialProgress;
@@ -26,12 +26,30 @@ pub(super) struct PartialRun {
     /// The parts of other tasks; they end with the step.
     remote: tokio::sync::Mutex<JoinSet<Result<pb::RunMetadata>>>,
     ended: Mutex<Option<oneshot::Receiver<Result<StepStats>>>>,
+    _ends_with_session: CancelGuard,
 }
 
 impl Drop for PartialRun {
     fn drop(&mut self) {
         self.cancel
             .cancel(cancelled!("the partial run was given up").derived());
+    }
+}
+
+/// Lets everybody forget a run when it is dropped, unless the run goes on.
+struct EndPartial<'a> {
+    session: &'a MasterSession,
+    handle: &'a str,
+    run: &'a PartialRun,
+    goes_on: bool,
+}
+
+impl Drop for EndPartial<'_> {
+    fn drop(&mut self) {
+        if !self.goes_on {
+            self.session.forget_partial(self.handle);
+            self.session.give_up_partial(self.run);
+        }
     }
 }
 
@@ -57,13 +75,14 @@ impl MasterSession {
             cancel: cancel.clone(),
         };
         let remote = tokio::sync::Mutex::new(self.start_remote(&executable, &step));
-        let on_close = cancel.clone();
-        self.cancel
-            .on_cancel(move |reason| on_close.cancel(reason.clone()))
-            .detach();
-        let (rendezvous, ended) = self
+        let ends_with_session = self.cancel.on_cancel({
+            let cancel = cancel.clone();
+            move |reason| cancel.cancel(reason.clone())
+        });
+        let stepwise = self
             .worker
-            .start_stepwise(&executable.local, step_id, &cancel);
+            .stepwise(executable.local.clone(), step_id, &cancel)?;
+        (stepwise.start)();
         let progress = PartialProgress::new(
             executable.graph.clone(),
             &executable.signature.feeds,
@@ -72,12 +91,13 @@ impl MasterSession {
         );
         Ok(self.keep_partial(PartialRun {
             progress,
-            rendezvous,
+            rendezvous: stepwise.rendezvous,
             cancel,
             step_id,
             executable,
             remote,
-            ended: Mutex::new(Some(ended)),
+            ended: Mutex::new(Some(stepwise.ended)),
+            _ends_with_session: ends_with_session,
         }))
     }
 
@@ -99,6 +119,13 @@ impl MasterSession {
         let feeds: Vec<(&str, Tensor)> = names.iter().map(String::as_str).zip(tensors).collect();
         let wanted: Vec<&str> = fetches.iter().map(String::as_str).collect();
         run.progress.advance(&feeds, &wanted)?;
+        // An error ends the run, and so does a client that goes away in the middle.
+        let mut end = EndPartial {
+            session: self,
+            handle,
+            run: &run,
+            goes_on: false,
+        };
         let step = self.exchange(&run, feeds, &wanted);
         let result = match self.timeout(options) {
             None => step.await,
@@ -106,10 +133,8 @@ impl MasterSession {
                 .await
                 .unwrap_or_else(|_| Err(deadline_exceeded!("Deadline Exceeded"))),
         };
-        if result.is_err() || run.progress.is_used_up() {
-            self.forget_partial(handle);
-            self.clean_up(&run.executable, run.step_id);
-        }
+        end.goes_on = result.is_ok() && !run.progress.is_used_up();
+        drop(end);
         let tensors = result.map_err(|status| from_task(status, &self.view.own))?;
         named(&fetches, &tensors)
     }

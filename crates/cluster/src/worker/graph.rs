@@ -22,6 +22,8 @@ const INLINE_NANOS: u64 = 100_000;
 /// One graph, ready to run.
 pub(crate) struct RegisteredGraph {
     pub(super) env: Arc<WorkerEnv>,
+    /// The handle of its session.
+    pub(super) session: Arc<str>,
     pub(super) task: TaskName,
     pub(super) peers: Arc<dyn Peers>,
     pub(super) parts: Vec<DevicePart>,
@@ -48,6 +50,7 @@ impl RegisteredGraph {
         }
         Ok(RegisteredGraph {
             env: session.env.clone(),
+            session: session.handle.clone(),
             task: session.task.clone(),
             peers: session.peers.clone(),
             has_transfers: has_transfers || parts.len() > 1,

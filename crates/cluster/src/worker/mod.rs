@@ -5,13 +5,16 @@
 //! | `env` | devices, ops, threads, clock |
 //! | `session` | one master's session: devices, stateful kernels, graphs |
 //! | `graph` | a registered graph, compiled per device |
-//! | `step` | running it once |
+//! | `service`, `run_graph`, `partial` | what masters and workers of other tasks ask for |
+//! | `step` | running a graph once |
 //! | `steps`, `exchange` | tensors under way, here and between tasks |
 
 mod env;
 mod exchange;
 pub(crate) mod graph;
-pub(crate) mod service;
+mod partial;
+mod run_graph;
+mod service;
 pub(crate) mod session;
 pub(crate) mod step;
 mod steps;
@@ -21,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 use tensorfleet_exec::Optimize;
 use tensorfleet_kernel::{CancelToken, LocalRendezvous, Rendezvous};
-use tensorfleet_status::{Result, Status, aborted, invalid_argument};
+use tensorfleet_status::{Result, Status, aborted, cancelled, invalid_argument};
 use tokio::sync::oneshot;
 
 use crate::api::Peers;
@@ -30,9 +33,10 @@ use crate::task::TaskName;
 pub use env::WorkerEnv;
 use exchange::Exchange;
 use graph::RegisteredGraph;
-pub(crate) use service::receive;
+use partial::PartialSteps;
+pub(crate) use run_graph::receive;
 use session::{SessionSetup, WorkerSession};
-use step::{StepInput, StepStats};
+use step::{StepInput, StepStats, Stepwise};
 use steps::Steps;
 
 /// How many receives are remembered to notice repeated ones.
@@ -52,8 +56,8 @@ pub struct Worker {
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
     /// For masters that open no worker sessions.
     legacy: Arc<WorkerSession>,
-    steps: Steps,
-    partial: Mutex<FxHashMap<(String, i64), service::PartialStep>>,
+    steps: Arc<Steps>,
+    partial: PartialSteps,
     recent_runs: RecentRequests,
     recent_receives: RecentRequests,
 }
@@ -63,6 +67,7 @@ impl Worker {
     pub fn new(env: Arc<WorkerEnv>, peers: Arc<dyn Peers>, optimize: Optimize) -> Worker {
         let legacy = Arc::new(WorkerSession::new(
             env.clone(),
+            "",
             SessionSetup {
                 isolated: false,
                 renamed: None,
@@ -77,8 +82,8 @@ impl Worker {
             optimize,
             sessions: Mutex::default(),
             legacy,
-            steps: Steps::default(),
-            partial: Mutex::default(),
+            steps: Arc::default(),
+            partial: PartialSteps::default(),
             recent_runs: RecentRequests::new(RECENT_RUNS),
             recent_receives: RecentRequests::new(RECENT_RECEIVES),
         }
@@ -103,25 +108,42 @@ impl Worker {
         if handle.is_empty() {
             return Err(invalid_argument!("Session must be non-empty."));
         }
-        let mut sessions = self.sessions();
         if let Some((task, incarnation)) = &setup.master {
-            // A master that restarted has forgotten its sessions; nobody will close them.
-            sessions.retain(|_, session| {
-                session
-                    .master
-                    .as_ref()
-                    .is_none_or(|(other, was)| other != task || was == incarnation)
-            });
+            self.close_sessions_of_earlier(task, *incarnation);
         }
+        let mut sessions = self.sessions();
         let session = sessions
             .entry(handle.to_owned())
-            .or_insert_with(|| Arc::new(WorkerSession::new(self.env.clone(), setup)));
+            .or_insert_with(|| Arc::new(WorkerSession::new(self.env.clone(), handle, setup)));
         Ok(session.clone())
     }
 
+    /// A master that restarted has forgotten its sessions; nobody else will close them.
+    fn close_sessions_of_earlier(&self, master: &str, incarnation: u64) {
+        let earlier: Vec<String> = {
+            let sessions = self.sessions();
+            let of_earlier = sessions.iter().filter(|(_, session)| {
+                let opened_by = session.master.as_ref();
+                opened_by.is_some_and(|(task, was)| task == master && *was != incarnation)
+            });
+            of_earlier.map(|(handle, _)| handle.clone()).collect()
+        };
+        for handle in earlier {
+            tracing::info!("{master} restarted; its earlier session {handle} is closed");
+            self.close_session(&handle);
+        }
+    }
+
+    /// Forgets a session and ends what still runs in it.
     pub(crate) fn close_session(&self, handle: &str) {
         let session = self.sessions().remove(handle);
-        drop(session);
+        if let Some(session) = session {
+            session
+                .cancel
+                .cancel(cancelled!("session {handle} was closed on {}", self.env.task).derived());
+            self.partial.end_session(handle);
+            self.steps.cleanup_session(handle);
+        }
     }
 
     pub(crate) fn session(&self, handle: &str) -> Result<Arc<WorkerSession>> {
@@ -143,7 +165,7 @@ impl Worker {
         cancel: CancelToken,
         record: bool,
     ) -> Result<StepStats> {
-        let rendezvous = self.rendezvous_for(&graph, step_id, &cancel);
+        let rendezvous = self.rendezvous_for(&graph, step_id, &cancel)?;
         let input = StepInput {
             step_id,
             call_frame,
@@ -154,14 +176,14 @@ impl Worker {
         graph.run(input).await
     }
 
-    /// Starts a step whose feeds and fetches go through its rendezvous one by one; also tells of its end.
-    pub(crate) fn start_stepwise(
+    /// Prepares a step whose feeds and fetches go through its rendezvous one by one.
+    pub(crate) fn stepwise(
         &self,
-        graph: &RegisteredGraph,
+        graph: Arc<RegisteredGraph>,
         step_id: i64,
         cancel: &CancelToken,
-    ) -> (Arc<dyn Rendezvous>, oneshot::Receiver<Result<StepStats>>) {
-        let rendezvous = self.rendezvous_for(graph, step_id, cancel);
+    ) -> Result<Stepwise> {
+        let rendezvous = self.rendezvous_for(&graph, step_id, cancel)?;
         let (tell, ended) = oneshot::channel();
         let input = StepInput {
             step_id,
@@ -174,8 +196,11 @@ impl Worker {
             // Nobody may ever ask for the end.
             let _ = tell.send(result);
         });
-        graph.start(input, done);
-        (rendezvous, ended)
+        Ok(Stepwise {
+            rendezvous,
+            ended,
+            start: Box::new(move || graph.launch(input, done)),
+        })
     }
 
     /// What a step of a graph sends and receives through.
@@ -184,23 +209,25 @@ impl Worker {
         graph: &RegisteredGraph,
         step_id: i64,
         cancel: &CancelToken,
-    ) -> Arc<dyn Rendezvous> {
+    ) -> Result<Arc<dyn Rendezvous>> {
         if !graph.has_transfers() {
-            return Arc::new(LocalRendezvous::new());
+            return Ok(Arc::new(LocalRendezvous::new()));
         }
-        Arc::new(Exchange {
-            local: self.steps.rendezvous(step_id),
+        Ok(Arc::new(Exchange {
+            local: self.steps.begin(step_id, &graph.session)?,
             task: graph.task.clone(),
             peers: graph.peers.clone(),
             step_id,
             cancel: cancel.clone(),
             env: self.env.clone(),
-        })
+        }))
     }
 
     /// Forgets what is left of a step.
     pub(crate) fn cleanup_step(&self, step_id: i64) {
+        // First: who waits hears that the step was cleaned up.
         self.steps.cleanup(step_id);
+        self.partial.end(step_id);
     }
 
     /// Clears containers on all devices; no names for the default container.

@@ -1,27 +1,17 @@
 //! [`WorkerApi`] for a worker of this process.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use tensorfleet_kernel::{CallFrame, CancelToken, Received, Rendezvous};
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Result, Status, internal, invalid_argument};
-use tensorfleet_tensor::Tensor;
-use tokio::sync::oneshot;
+use tensorfleet_status::{Result, invalid_argument};
 
 use super::exchange::Key;
 use super::graph::RegisteredGraph;
+use super::run_graph::receive;
 use super::session::{SessionSetup, WorkerSession};
-use super::step::{StepInput, StepStats};
 use super::{Worker, other_incarnation};
 use crate::api::{Answer, WorkerApi};
 use crate::task::TaskName;
-
-/// A step in progress whose feeds and fetches come in several calls.
-pub(super) struct PartialStep {
-    rendezvous: Arc<dyn Rendezvous>,
-    cancel: CancelToken,
-    ended: Option<oneshot::Receiver<Result<StepStats>>>,
-}
 
 impl WorkerApi for Worker {
     fn get_status(&self, _: pb::GetStatusRequest) -> Answer<'_, pb::GetStatusResponse> {
@@ -116,8 +106,8 @@ impl WorkerApi for Worker {
             self.recent_receives
                 .track(request.request_id, "RecvTensor (GrpcWorker)")?;
             self.check_sender(&Key::parse(&request.rendezvous_key)?)?;
-            let rendezvous = self.steps.rendezvous(request.step_id);
-            let received = receive(&*rendezvous, &request.rendezvous_key).await?;
+            let waiting = self.steps.receive(request.step_id)?;
+            let received = receive(waiting.rendezvous(), &request.rendezvous_key).await?;
             Ok(pb::RecvTensorResponse {
                 is_dead: received.is_dead,
                 send_start_micros: self.env.clock.wall().as_micros() as i64,
@@ -163,7 +153,7 @@ impl Worker {
         })
     }
 
-    fn session_of(&self, opened: bool, handle: &str) -> Result<Arc<WorkerSession>> {
+    pub(super) fn session_of(&self, opened: bool, handle: &str) -> Result<Arc<WorkerSession>> {
         if opened {
             self.session(handle)
         } else {
@@ -192,140 +182,4 @@ impl Worker {
         }
         Ok(())
     }
-
-    async fn run_request(&self, request: pb::RunGraphRequest) -> Result<pb::RunGraphResponse> {
-        self.recent_runs
-            .track(request.request_id, "RunGraph (Worker)")?;
-        let session = self.session_of(
-            request.create_worker_session_called,
-            &request.session_handle,
-        )?;
-        let graph = session.graph(&request.graph_handle)?;
-        if request.is_partial {
-            return self.run_partial(graph, request).await;
-        }
-        let options = request.exec_opts.unwrap_or_default();
-        let cancel = CancelToken::new();
-        let rendezvous = self.rendezvous_for(&graph, request.step_id, &cancel);
-        send_all(&*rendezvous, request.send)?;
-        let stats = graph
-            .clone()
-            .run(StepInput {
-                step_id: request.step_id,
-                call_frame: Arc::new(CallFrame::default()),
-                rendezvous: rendezvous.clone(),
-                cancel,
-                record: options.record_timeline,
-            })
-            .await?;
-        let partition_graph = if options.record_partition_graphs {
-            graph.partition_graphs()?
-        } else {
-            Vec::new()
-        };
-        Ok(pb::RunGraphResponse {
-            recv: receive_all(&*rendezvous, request.recv_key).await?,
-            step_stats: options
-                .record_timeline
-                .then_some(pb::StepStats { dev_stats: stats }),
-            partition_graph,
-            cost_graph: Some(pb::CostGraphDef::default()),
-            ..pb::RunGraphResponse::default()
-        })
-    }
-
-    /// The first call starts the step, every call feeds and fetches, the last one waits for the end.
-    async fn run_partial(
-        &self,
-        graph: Arc<RegisteredGraph>,
-        request: pb::RunGraphRequest,
-    ) -> Result<pb::RunGraphResponse> {
-        let key = (request.graph_handle.clone(), request.step_id);
-        let rendezvous = {
-            let mut partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
-            let step = partial
-                .entry(key.clone())
-                .or_insert_with(|| self.start_partial(graph, request.step_id));
-            step.rendezvous.clone()
-        };
-        send_all(&*rendezvous, request.send)?;
-        let recv = receive_all(&*rendezvous, request.recv_key).await;
-        if request.is_last_partial_run || recv.is_err() {
-            let ended = {
-                let mut partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
-                partial.remove(&key).and_then(|mut step| {
-                    if let Err(status) = &recv {
-                        step.cancel.cancel(status.clone().derived());
-                    }
-                    step.ended.take()
-                })
-            };
-            if let Some(ended) = ended {
-                let result = ended
-                    .await
-                    .unwrap_or_else(|_| Err(internal!("the step ended without an answer")));
-                if recv.is_ok() {
-                    result?;
-                }
-            }
-        }
-        Ok(pb::RunGraphResponse {
-            recv: recv?,
-            ..pb::RunGraphResponse::default()
-        })
-    }
-
-    fn start_partial(&self, graph: Arc<RegisteredGraph>, step_id: i64) -> PartialStep {
-        let cancel = CancelToken::new();
-        let (rendezvous, ended) = self.start_stepwise(&graph, step_id, &cancel);
-        PartialStep {
-            rendezvous,
-            cancel,
-            ended: Some(ended),
-        }
-    }
-}
-
-fn send_all(rendezvous: &dyn Rendezvous, tensors: Vec<pb::NamedTensorProto>) -> Result<()> {
-    for named in tensors {
-        let tensor = Tensor::from_proto(&named.tensor.unwrap_or_default())?;
-        let value = Received {
-            tensor,
-            is_dead: false,
-        };
-        rendezvous.send(&named.name, value)?;
-    }
-    Ok(())
-}
-
-async fn receive_all(
-    rendezvous: &dyn Rendezvous,
-    keys: Vec<String>,
-) -> Result<Vec<pb::NamedTensorProto>> {
-    let mut tensors = Vec::with_capacity(keys.len());
-    for name in keys {
-        let received = receive(rendezvous, &name).await?;
-        if received.is_dead {
-            return Err(invalid_argument!(
-                "The tensor returned for {name} was not valid."
-            ));
-        }
-        let tensor = Some(received.tensor.to_proto()?);
-        tensors.push(pb::NamedTensorProto { name, tensor });
-    }
-    Ok(tensors)
-}
-
-/// Waits for a tensor.
-pub(crate) async fn receive(rendezvous: &dyn Rendezvous, key: &str) -> Result<Received> {
-    let (tell, told) = oneshot::channel();
-    rendezvous.recv(
-        key,
-        Box::new(move |received| {
-            // Whoever waited may be gone.
-            let _ = tell.send(received);
-        }),
-    );
-    let lost = |_| -> Status { internal!("the step ended without tensor {key}") };
-    told.await.map_err(lost)?
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 use tensorfleet_exec::{KernelCache, Optimize};
-use tensorfleet_kernel::{Device, ResourceManager};
+use tensorfleet_kernel::{CancelToken, Device, ResourceManager};
 use tensorfleet_status::{Result, aborted};
 
 use super::env::WorkerEnv;
@@ -15,6 +15,7 @@ use crate::task::TaskName;
 
 /// A session's devices, stateful kernels and registered graphs.
 pub(crate) struct WorkerSession {
+    pub(crate) handle: Arc<str>,
     pub(crate) env: Arc<WorkerEnv>,
     pub(crate) task: TaskName,
     pub(crate) devices: Vec<SessionDevice>,
@@ -23,6 +24,8 @@ pub(crate) struct WorkerSession {
     pub(crate) optimize: Optimize,
     /// Who opened it: sessions of a master that restarted are dropped.
     pub(crate) master: Option<(String, u64)>,
+    /// Ends the steps that other tasks' masters run in it.
+    pub(crate) cancel: CancelToken,
     /// Numbers the transfers between devices: their names must be unique within the session.
     pub(super) transfers: AtomicU64,
     graphs: Mutex<FxHashMap<String, Arc<RegisteredGraph>>>,
@@ -47,7 +50,7 @@ pub(crate) struct SessionSetup {
 }
 
 impl WorkerSession {
-    pub(crate) fn new(env: Arc<WorkerEnv>, setup: SessionSetup) -> WorkerSession {
+    pub(crate) fn new(env: Arc<WorkerEnv>, handle: &str, setup: SessionSetup) -> WorkerSession {
         let task = setup.renamed.clone().unwrap_or_else(|| env.task.clone());
         let devices = env.devices.iter().enumerate().map(|(index, device)| {
             let device = if setup.isolated || setup.renamed.is_some() {
@@ -61,6 +64,8 @@ impl WorkerSession {
             }
         });
         WorkerSession {
+            handle: handle.into(),
+            cancel: CancelToken::new(),
             devices: devices.collect(),
             task,
             peers: setup.peers,

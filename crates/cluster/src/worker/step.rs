@@ -7,6 +7,7 @@ use tensorfleet_kernel::{CallFrame, CancelToken, Rendezvous, ResourceManager, St
 use tensorfleet_proto::DeviceStepStats;
 use tensorfleet_session::RunMetadata;
 use tensorfleet_status::{Result, Status, cancelled, internal};
+use tokio::sync::oneshot;
 
 use super::graph::RegisteredGraph;
 
@@ -26,6 +27,15 @@ pub(crate) type StepStats = Vec<DeviceStepStats>;
 
 type Done = Box<dyn FnOnce(Result<StepStats>) + Send>;
 
+/// A step whose feeds and fetches go through its rendezvous one by one.
+pub(crate) struct Stepwise {
+    pub(crate) rendezvous: Arc<dyn Rendezvous>,
+    /// Tells of its end.
+    pub(crate) ended: oneshot::Receiver<Result<StepStats>>,
+    /// Starts it.
+    pub(crate) start: Box<dyn FnOnce() + Send>,
+}
+
 /// Several devices at work on one step.
 struct Together {
     left: usize,
@@ -37,25 +47,30 @@ struct Together {
 impl RegisteredGraph {
     /// Runs a step. Dropping the future cancels the step.
     pub(crate) async fn run(self: Arc<Self>, input: StepInput) -> Result<StepStats> {
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (tell, told) = oneshot::channel();
         let done: Done = Box::new(move |result| {
             // Whoever waited may be gone.
             let _ = tell.send(result);
         });
         let mut cancel = CancelOnDrop(Some(input.cancel.clone()));
+        self.launch(input, done);
+        let result = told.await;
+        cancel.0 = None;
+        result.unwrap_or_else(|_| Err(internal!("the step ended without an answer")))
+    }
+
+    /// Starts a step, on this thread if the graph lately took it no long time.
+    pub(crate) fn launch(self: Arc<Self>, input: StepInput, done: Done) {
         if self.is_quick() {
             self.start(input, done);
         } else {
             let pool = self.env.pool.clone();
             pool.spawn(Box::new(move || self.start(input, done)));
         }
-        let result = told.await;
-        cancel.0 = None;
-        result.unwrap_or_else(|_| Err(internal!("the step ended without an answer")))
     }
 
     /// Starts all devices; drives the step on this thread as far as it goes without waiting.
-    pub(crate) fn start(&self, input: StepInput, done: Done) {
+    fn start(&self, input: StepInput, done: Done) {
         let (began, began_wall) = (self.env.now(), self.env.clock.wall());
         let together = Arc::new(Mutex::new(Together {
             left: self.parts.len(),

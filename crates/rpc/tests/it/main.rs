@@ -9,3 +9,4 @@ mod many;
 mod stop;
 mod tensorflow;
 mod worker;
+mod worker_partial;

@@ -3,22 +3,24 @@
 use tensorfleet_proto as pb;
 use tensorfleet_proto::services::worker as path;
 use tensorfleet_rpc::Server;
-use tensorfleet_status::Code;
+use tensorfleet_rpc::grpc::CallOptions;
+use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::Tensor;
+use tokio::task::JoinHandle;
 
-use crate::common::{Raw, assert_status, graph, request_id, server};
+use crate::common::{Raw, assert_status, graph, request_id, server, wait_until};
 
 const CPU: &str = "/job:local/replica:0/task:0/device:CPU:0";
 const CLIENT: &str = "/job:client/replica:0/task:0/device:CPU:0";
 
 /// What a foreign master knows of a worker.
-struct Foreign {
-    raw: Raw,
-    incarnation: u64,
+pub(crate) struct Foreign {
+    pub(crate) raw: Raw,
+    pub(crate) incarnation: u64,
 }
 
 impl Foreign {
-    fn new(server: &Server) -> Foreign {
+    pub(crate) fn new(server: &Server) -> Foreign {
         let raw = Raw::new(server.target());
         let status: pb::GetStatusResponse = raw
             .unary(path::GET_STATUS, &pb::GetStatusRequest {})
@@ -41,7 +43,12 @@ impl Foreign {
              s = _Send(n) {{tensor_name='edge', send_device='{CPU}', send_device_incarnation={}, recv_device='{CLIENT}'}}",
             self.incarnation as i64
         );
-        let mut def = graph(&text);
+        self.register_graph(session, &text)
+    }
+
+    /// Registers a graph; its handle.
+    pub(crate) fn register_graph(&self, session: &str, text: &str) -> String {
+        let mut def = graph(text);
         for node in &mut def.node {
             CPU.clone_into(&mut node.device);
         }
@@ -56,7 +63,7 @@ impl Foreign {
         answer.graph_handle
     }
 
-    fn open(&self, session: &str) {
+    pub(crate) fn open(&self, session: &str) {
         let request = pb::CreateWorkerSessionRequest {
             session_handle: session.to_owned(),
             ..pb::CreateWorkerSessionRequest::default()
@@ -65,6 +72,34 @@ impl Foreign {
             .raw
             .unary(path::CREATE_WORKER_SESSION, &request)
             .unwrap();
+    }
+
+    pub(crate) fn close(&self, session: &str) {
+        let request = pb::DeleteWorkerSessionRequest {
+            session_handle: session.to_owned(),
+        };
+        let _: pb::DeleteWorkerSessionResponse = self
+            .raw
+            .unary(path::DELETE_WORKER_SESSION, &request)
+            .unwrap();
+    }
+
+    pub(crate) fn clean_up(&self, step_id: i64) {
+        let request = pb::CleanupGraphRequest { step_id };
+        let _: pb::CleanupGraphResponse = self.raw.unary(path::CLEANUP_GRAPH, &request).unwrap();
+    }
+
+    /// Makes a call that nobody waits for yet; aborting it cancels the call.
+    pub(crate) fn start<Q, A>(&self, path: &'static str, request: Q) -> JoinHandle<Result<A>>
+    where
+        Q: prost::Message + 'static,
+        A: prost::Message + Default + 'static,
+    {
+        let channel = self.raw.channel.clone();
+        let options = CallOptions::default();
+        self.raw
+            .runtime
+            .spawn(async move { channel.unary(path, &request, &options).await })
     }
 
     fn receive(&self, step_id: i64) -> pb::RecvTensorRequest {
@@ -94,18 +129,7 @@ fn a_foreign_master_runs_a_graph_and_receives_its_tensor() {
         };
         let wanted = foreign.receive(step_id);
         // One of the two receives comes before its step.
-        let waiting = foreign.raw.runtime.spawn({
-            let (channel, wanted) = (foreign.raw.channel.clone(), wanted.clone());
-            async move {
-                channel
-                    .unary::<_, pb::RecvTensorResponse>(
-                        path::RECV_TENSOR,
-                        &wanted,
-                        &Default::default(),
-                    )
-                    .await
-            }
-        });
+        let waiting = foreign.start::<_, pb::RecvTensorResponse>(path::RECV_TENSOR, wanted.clone());
         let _: pb::RunGraphResponse = foreign.raw.unary(path::RUN_GRAPH, &run).unwrap();
         let received = foreign.raw.runtime.block_on(waiting).unwrap().unwrap();
         let tensor = Tensor::from_proto(&received.tensor.unwrap()).unwrap();
@@ -115,18 +139,11 @@ fn a_foreign_master_runs_a_graph_and_receives_its_tensor() {
             .raw
             .unary::<_, pb::RecvTensorResponse>(path::RECV_TENSOR, &wanted);
         assert_status(twice, Code::Aborted, "was received twice");
-        let clean = pb::CleanupGraphRequest { step_id };
-        let _: pb::CleanupGraphResponse = foreign.raw.unary(path::CLEANUP_GRAPH, &clean).unwrap();
+        foreign.clean_up(step_id);
     }
     let status = foreign.raw.status();
     assert_eq!((status.worker_sessions, status.steps), (1, 0));
-    let delete = pb::DeleteWorkerSessionRequest {
-        session_handle: "theirs".to_owned(),
-    };
-    let _: pb::DeleteWorkerSessionResponse = foreign
-        .raw
-        .unary(path::DELETE_WORKER_SESSION, &delete)
-        .unwrap();
+    foreign.close("theirs");
     assert_eq!(foreign.raw.status().worker_sessions, 0);
 }
 
@@ -135,18 +152,89 @@ fn cleaning_up_ends_who_waits_for_a_tensor() {
     let server = server();
     let foreign = Foreign::new(&server);
     let step_id = 1 << 41;
-    let wanted = foreign.receive(step_id);
-    let channel = foreign.raw.channel.clone();
-    let waiting = foreign.raw.runtime.spawn(async move {
-        channel
-            .unary::<_, pb::RecvTensorResponse>(path::RECV_TENSOR, &wanted, &Default::default())
-            .await
-    });
-    crate::common::wait_until("the receive", || foreign.raw.status().steps == 1);
-    let clean = pb::CleanupGraphRequest { step_id };
-    let _: pb::CleanupGraphResponse = foreign.raw.unary(path::CLEANUP_GRAPH, &clean).unwrap();
+    let waiting =
+        foreign.start::<_, pb::RecvTensorResponse>(path::RECV_TENSOR, foreign.receive(step_id));
+    wait_until("the receive", || foreign.raw.status().steps == 1);
+    foreign.clean_up(step_id);
     let received = foreign.raw.runtime.block_on(waiting).unwrap();
     assert_status(received, Code::Aborted, "");
+    assert_eq!(foreign.raw.status().steps, 0);
+}
+
+#[test]
+fn receives_of_steps_that_never_come_leave_nothing() {
+    let server = server();
+    let foreign = Foreign::new(&server);
+    let waiting: Vec<_> = (1..4)
+        .map(|step| {
+            let wanted = foreign.receive(step << 42);
+            foreign.start::<_, pb::RecvTensorResponse>(path::RECV_TENSOR, wanted)
+        })
+        .collect();
+    wait_until("the receives", || foreign.raw.status().steps == 3);
+    for call in waiting {
+        call.abort();
+    }
+    wait_until("the end of the receives", || {
+        foreign.raw.status().steps == 0
+    });
+}
+
+#[test]
+fn what_comes_after_the_cleanup_is_refused_at_once() {
+    let server = server();
+    let foreign = Foreign::new(&server);
+    foreign.open("theirs");
+    let graph_handle = foreign.register("theirs");
+    let step_id = 1 << 43;
+    foreign.clean_up(step_id);
+    let received: Result<pb::RecvTensorResponse> = foreign
+        .raw
+        .unary(path::RECV_TENSOR, &foreign.receive(step_id));
+    assert_status(received, Code::Aborted, &format!("Cleanup {step_id}"));
+    let run = pb::RunGraphRequest {
+        session_handle: "theirs".to_owned(),
+        create_worker_session_called: true,
+        graph_handle,
+        step_id,
+        ..pb::RunGraphRequest::default()
+    };
+    let run: Result<pb::RunGraphResponse> = foreign.raw.unary(path::RUN_GRAPH, &run);
+    assert_status(run, Code::Aborted, &format!("Cleanup {step_id}"));
+    assert_eq!(foreign.raw.status().steps, 0);
+}
+
+#[test]
+fn steps_that_nobody_cleans_up_go_with_their_session_or_their_caller() {
+    let server = server();
+    let foreign = Foreign::new(&server);
+    foreign.open("theirs");
+    let run = |graph_handle: String, step_id| pb::RunGraphRequest {
+        session_handle: "theirs".to_owned(),
+        create_worker_session_called: true,
+        graph_handle,
+        step_id,
+        ..pb::RunGraphRequest::default()
+    };
+    let sends = foreign.register("theirs");
+    let _: pb::RunGraphResponse = foreign
+        .raw
+        .unary(path::RUN_GRAPH, &run(sends, 1 << 44))
+        .unwrap();
+    assert_eq!(foreign.raw.status().steps, 1);
+    // This one waits for what never comes until its caller gives up.
+    let text = format!(
+        "r = _Recv() {{tensor_type=DT_FLOAT, tensor_name='never', send_device='{CPU}', send_device_incarnation={}, recv_device='{CPU}'}}",
+        foreign.incarnation as i64
+    );
+    let waits = foreign.register_graph("theirs", &text);
+    let call = foreign.start::<_, pb::RunGraphResponse>(path::RUN_GRAPH, run(waits, 1 << 45));
+    wait_until("the second step", || foreign.raw.status().steps == 2);
+    call.abort();
+    wait_until("the end of the second step", || {
+        foreign.raw.status().steps == 1
+    });
+    foreign.close("theirs");
     assert_eq!(foreign.raw.status().steps, 0);
 }
 
