@@ -1,10 +1,12 @@
 //! The `tensorfleet` binary: argv in, text or JSON out, exit code 0 (done), 1 (failed) or 2 (misuse).
 
 mod args;
+mod cluster;
 mod commands;
 mod graph_file;
 mod npy;
 mod output;
+mod serving;
 mod values;
 
 use std::io::{self, Write};
@@ -24,8 +26,10 @@ fn main() -> ExitCode {
         Command::Checkpoint(checkpoint) => commands::checkpoint::run(&checkpoint.command, &mut out),
         Command::Serve(serve) => commands::serve::run(&serve, &mut out),
         Command::Local(local) => commands::serve::run_local(&local, &mut out),
+        Command::Up(up) => commands::up::run(&up, &mut out),
         Command::Devices(target) => commands::devices::run(&target, &mut out),
         Command::Status(target) => commands::status::run(&target, &mut out),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor, &mut out),
         Command::Stop(stop) => commands::stop::run(&stop, &mut out),
         Command::Reset(reset) => commands::reset::run(&reset, &mut out),
     };

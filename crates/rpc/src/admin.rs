@@ -1,10 +1,11 @@
 //! Our own service on the same port: what a server is doing, and how to stop it.
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, header};
 use tensorfleet_cluster::{Master, Worker};
+use tensorfleet_proto::ClusterDef;
 use tensorfleet_status::{Result, invalid_argument, permission_denied};
 use tensorfleet_tensor::memory_usage;
 use tokio::sync::watch;
@@ -51,6 +52,12 @@ pub struct StatusResponse {
     /// Whether it is stopping.
     #[prost(bool, tag = "10")]
     pub stopping: bool,
+    /// What its clock says: microseconds since 1970.
+    #[prost(int64, tag = "11")]
+    pub clock_micros: i64,
+    /// The cluster it was started in, with the port it has bound.
+    #[prost(message, optional, tag = "12")]
+    pub cluster: Option<ClusterDef>,
 }
 
 /// Asks the server to stop.
@@ -76,6 +83,7 @@ pub(crate) struct Admin {
     pub(crate) token: Option<String>,
     pub(crate) stop: watch::Sender<Option<StopOrder>>,
     pub(crate) started: Instant,
+    pub(crate) cluster: ClusterDef,
 }
 
 impl Admin {
@@ -93,6 +101,8 @@ impl Admin {
             tensor_bytes: live as u64,
             recycled_bytes: recycled as u64,
             stopping: self.stop.borrow().is_some(),
+            clock_micros: clock_micros(),
+            cluster: Some(self.cluster.clone()),
         }
     }
 
@@ -125,6 +135,12 @@ impl Admin {
         self.stop.send_replace(Some(StopOrder { grace }));
         Ok(StopResponse {})
     }
+}
+
+fn clock_micros() -> i64 {
+    // A clock before 1970 or after the year 290,000 is not worth more than zero.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros().try_into().unwrap_or(0))
 }
 
 /// Compares in a time that tells nothing about where two texts differ.

@@ -10,7 +10,7 @@ use tensorfleet_cluster::{
 use tensorfleet_kernel::{Clock, Device, SystemClock};
 use tensorfleet_math::par::Pool;
 use tensorfleet_passes::PassOptions;
-use tensorfleet_proto::{ConfigProto, ServerDef};
+use tensorfleet_proto::{ClusterDef, ConfigProto, ServerDef};
 use tensorfleet_session::optimizer;
 use tensorfleet_status::{Result, failed_precondition, internal, invalid_argument, unavailable};
 use tokio::net::TcpListener;
@@ -138,6 +138,7 @@ impl Server {
             token: options.admin_token.clone(),
             stop: stop.clone(),
             started: Instant::now(),
+            cluster: bound_cluster(&spec, &target),
         };
         let services = Arc::new(Services {
             master,
@@ -326,6 +327,16 @@ async fn collect_idle(master: Arc<Master>, idle: Option<Duration>) {
         tokio::time::sleep((idle / 4).clamp(Duration::from_millis(50), COLLECT_EVERY)).await;
         master.collect_idle().await;
     }
+}
+
+/// The server's cluster, with the port that was bound in its own address.
+fn bound_cluster(spec: &ServerSpec, target: &str) -> ClusterDef {
+    let mut cluster = spec.cluster.as_cluster_def();
+    let address = target.trim_start_matches("grpc://");
+    for job in cluster.job.iter_mut().filter(|job| job.name == spec.job) {
+        job.tasks.insert(spec.task as i32, address.to_owned());
+    }
+    cluster
 }
 
 fn worker_env(task: TaskName, config: &ConfigProto, runtime: &Runtime) -> Result<WorkerEnv> {

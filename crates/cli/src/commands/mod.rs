@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod devices;
+pub(crate) mod doctor;
 pub(crate) mod inspect;
 pub(crate) mod ops;
 pub(crate) mod reset;
@@ -9,6 +10,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod up;
 
 use std::future::Future;
 use std::time::Duration;

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
+use tensorfleet_cluster::ClusterSpec;
 use tensorfleet_proto::GetStatusRequest;
 use tensorfleet_rpc::admin::{StatusRequest, StatusResponse};
 use tensorfleet_status::Code;
@@ -42,6 +43,8 @@ pub(crate) fn run(args: &TargetArgs, out: &mut dyn Write) -> Result<()> {
                 "tensor_bytes": status.tensor_bytes,
                 "recycled_bytes": status.recycled_bytes,
                 "stopping": status.stopping,
+                "clock_seconds": status.clock_micros as f64 / 1e6,
+                "cluster": cluster(status),
                 "devices": devices,
             }),
             None => json!({"server": "tensorflow", "devices": devices}),
@@ -55,6 +58,12 @@ pub(crate) fn run(args: &TargetArgs, out: &mut dyn Write) -> Result<()> {
     rows.push(row("devices", devices.join(", ")));
     output::table(out, &rows)?;
     Ok(())
+}
+
+/// The cluster it was started in, as `--cluster` takes it.
+fn cluster(status: &StatusResponse) -> Option<Value> {
+    let cluster = ClusterSpec::from_cluster_def(status.cluster.as_ref()?);
+    Some(cluster.ok()?.to_json())
 }
 
 fn row(name: &str, value: String) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! Runs the binary, and keeps servers of it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Nothing here takes this long unless it hangs.
@@ -60,9 +60,19 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// Sends a signal by name, such as `TERM`.
+#[track_caller]
+pub(crate) fn signal(pid: u32, name: &str) {
+    let pid = pid.to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    assert!(sent.unwrap().success());
+}
+
 /// A server; it ends with its test.
 pub(crate) struct Served {
     child: Child,
+    /// What it prints after that line.
+    out: BufReader<ChildStdout>,
     /// The line it prints when it is ready.
     pub(crate) ready: String,
     pub(crate) target: String,
@@ -78,23 +88,36 @@ impl Served {
     pub(crate) fn spawn(command: &mut Command) -> Served {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut ready = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut ready)
-            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut ready).unwrap();
         let ready = ready.trim_end().to_owned();
         let (_, target) = ready.rsplit_once(' ').unwrap_or_default();
         Served {
             target: target.to_owned(),
             child,
+            out,
             ready,
         }
     }
 
     /// Sends a signal by name, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(sent.unwrap().success());
+        signal(self.child.id(), name);
+    }
+
+    /// The next line it prints.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// All that it wrote to stderr, which must be piped, until its end.
+    pub(crate) fn errors(&mut self) -> String {
+        let mut text = String::new();
+        let mut errors = self.child.stderr.take().unwrap();
+        errors.read_to_string(&mut text).unwrap();
+        text
     }
 
     /// Its end.
@@ -109,6 +132,16 @@ impl Drop for Served {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Waits for something that happens by itself.
+#[track_caller]
+pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !happened() {
+        assert!(begin.elapsed() < PATIENCE, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

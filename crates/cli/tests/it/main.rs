@@ -2,5 +2,7 @@
 
 mod ask;
 mod binary;
+mod doctor;
 mod serve;
 mod signals;
+mod up;

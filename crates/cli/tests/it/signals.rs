@@ -10,7 +10,7 @@ use tensorfleet_status::Code;
 use crate::binary::{Served, json};
 
 /// A session with a step that waits until something is put into its queue.
-fn waiting(target: &str) -> Session {
+pub(crate) fn waiting(target: &str) -> Session {
     let mut builder = GraphBuilder::new(tensorfleet_ops::registry().unwrap());
     text::parse_graph(
         &mut builder,

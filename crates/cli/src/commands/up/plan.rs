@@ -1,0 +1,224 @@
+//! The flags become a cluster: jobs, counts, ports.
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tensorfleet_cluster::ClusterSpec;
+
+use crate::args::UpArgs;
+use crate::output::Misuse;
+
+/// The job of tasks that look on from outside the cluster.
+const EVALUATOR: &str = "evaluator";
+
+/// What shall run.
+pub(super) struct Plan {
+    pub(super) cluster: ClusterSpec,
+    /// In the order of the cluster.
+    pub(super) tasks: Vec<Task>,
+}
+
+/// One task of it.
+pub(super) struct Task {
+    pub(super) job: String,
+    pub(super) index: u32,
+    pub(super) address: String,
+}
+
+impl Task {
+    /// `/job:ps/task:0`.
+    pub(super) fn name(&self) -> String {
+        format!("/job:{}/task:{}", self.job, self.index)
+    }
+
+    pub(super) fn target(&self) -> String {
+        format!("grpc://{}", self.address)
+    }
+}
+
+impl Plan {
+    /// What a program of this task finds in `TF_CONFIG`.
+    pub(super) fn tf_config(&self, task: &Task) -> Value {
+        self.tf_config_of(&task.job, task.index)
+    }
+
+    /// What the evaluator finds in `TF_CONFIG`.
+    pub(super) fn tf_config_of_evaluator(&self) -> Value {
+        self.tf_config_of(EVALUATOR, 0)
+    }
+
+    fn tf_config_of(&self, job: &str, index: u32) -> Value {
+        json!({"cluster": self.cluster.to_json(), "task": {"type": job, "index": index}})
+    }
+
+    /// The flags that name the cluster: hosts by job, as trainers take them.
+    pub(super) fn cluster_flags(&self) -> Vec<String> {
+        let jobs = self.cluster.as_map().iter();
+        jobs.map(|(job, tasks)| {
+            let hosts: Vec<&str> = tasks.values().map(String::as_str).collect();
+            format!("--{job}_hosts={}", hosts.join(","))
+        })
+        .collect()
+    }
+}
+
+pub(super) fn plan(args: &UpArgs) -> Result<Plan> {
+    let jobs = jobs(args)?;
+    let count = jobs.iter().map(|(_, count)| *count as usize).sum();
+    let mut ports = ports(args, count)?.into_iter();
+    let host = &args.host;
+    let addresses = jobs.into_iter().map(|(job, count)| {
+        let ports = ports.by_ref().take(count as usize);
+        let addresses: Vec<String> = ports.map(|port| format!("{host}:{port}")).collect();
+        (job, addresses)
+    });
+    let cluster = ClusterSpec::from_jobs(addresses).map_err(|error| Misuse(error.to_string()))?;
+    let tasks = cluster.iter().map(|(job, index, address)| Task {
+        job: job.to_owned(),
+        index,
+        address: address.to_owned(),
+    });
+    let tasks = tasks.collect();
+    Ok(Plan { cluster, tasks })
+}
+
+/// Jobs and how many tasks each has, in the order in which they get their ports.
+fn jobs(args: &UpArgs) -> Result<Vec<(String, u32)>> {
+    let mut jobs = vec![
+        ("chief".to_owned(), u32::from(args.chief)),
+        ("ps".to_owned(), args.ps),
+        ("worker".to_owned(), args.workers),
+    ];
+    for given in &args.jobs {
+        let parsed = given.split_once('=');
+        let parsed = parsed.and_then(|(job, count)| Some((job, count.parse().ok()?)));
+        let (job, count) = parsed.ok_or_else(|| {
+            Misuse(format!(
+                "--job {given}: write a name and a number, such as --job reader=2"
+            ))
+        })?;
+        if job == EVALUATOR {
+            return Err(Misuse(format!(
+                "--job {given}: an evaluator is outside the cluster and has no server; use --evaluator"
+            ))
+            .into());
+        }
+        jobs.push((job.to_owned(), count));
+    }
+    jobs.retain(|(_, count)| *count > 0);
+    if jobs.is_empty() {
+        jobs = vec![("ps".to_owned(), 1), ("worker".to_owned(), 1)];
+    }
+    Ok(jobs)
+}
+
+fn ports(args: &UpArgs, count: usize) -> Result<Vec<u16>> {
+    let Some(base) = args.base_port else {
+        let host = args.bind_host();
+        return free_ports(host, count).with_context(|| {
+            format!("no free port on {host}: is it a name or address of this machine?")
+        });
+    };
+    let ports = usize::from(base)..usize::from(base) + count;
+    let ports: Option<Vec<u16>> = ports.map(|port| port.try_into().ok()).collect();
+    let ports = ports.filter(|_| base > 0).ok_or_else(|| {
+        Misuse(format!(
+            "--base_port {base}: {count} tasks need ports from 1 to 65535"
+        ))
+    })?;
+    Ok(ports)
+}
+
+/// Ports that are free now. They are held all at once, so that no two are the same.
+fn free_ports(host: &str, count: usize) -> std::io::Result<Vec<u16>> {
+    let mut addresses: Vec<SocketAddr> = (host, 0).to_socket_addrs()?.collect();
+    // As servers do.
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    let bind = |_| TcpListener::bind(addresses.as_slice());
+    let held = (0..count).map(bind).collect::<Result<Vec<_>, _>>()?;
+    held.iter()
+        .map(|listener| Ok(listener.local_addr()?.port()))
+        .collect()
+}
+
+impl UpArgs {
+    /// Where the tasks listen.
+    fn bind_host(&self) -> &str {
+        self.server.bind.as_deref().unwrap_or(&self.host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        up: UpArgs,
+    }
+
+    fn planned(flags: &[&str]) -> Result<String, String> {
+        let args = Typed::parse_from([&["up"], flags].concat()).up;
+        plan(&args)
+            .map(|plan| plan.cluster.to_string())
+            .map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn ports_follow_the_base_in_the_order_of_the_flags() {
+        let flags = ["--base_port=9000", "--chief", "--ps=2", "--workers=1"];
+        assert_eq!(
+            planned(&flags).unwrap(),
+            "ClusterSpec({'chief': ['localhost:9000'], 'ps': ['localhost:9001', 'localhost:9002'], 'worker': ['localhost:9003']})"
+        );
+        let flags = ["--base_port=9000", "--host=127.0.0.1", "--job=reader=1"];
+        assert_eq!(
+            planned(&flags).unwrap(),
+            "ClusterSpec({'reader': ['127.0.0.1:9000']})"
+        );
+        let default = planned(&["--base_port=9000"]).unwrap();
+        assert_eq!(
+            default,
+            "ClusterSpec({'ps': ['localhost:9000'], 'worker': ['localhost:9001']})"
+        );
+    }
+
+    #[test]
+    fn free_ports_are_all_different() {
+        let mut ports = free_ports("localhost", 20).unwrap();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 20);
+    }
+
+    #[test]
+    fn misuse_is_explained() {
+        let check = |flags: &[&str], words: &str| {
+            let error = planned(flags).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        };
+        check(&["--job=reader"], "--job reader=2");
+        check(&["--job=reader=x"], "--job reader=2");
+        check(&["--job=evaluator=1"], "--evaluator");
+        check(&["--ps=1", "--job=ps=2"], "Duplicate job");
+        check(&["--job=a b=1"], "job name");
+        check(&["--base_port=65535", "--ps=2"], "65535");
+        check(&["--base_port=0", "--ps=2"], "--base_port 0");
+    }
+
+    #[test]
+    fn programs_learn_their_place() {
+        let args = Typed::parse_from(["up", "--base_port=9000", "--ps=1"]).up;
+        let plan = plan(&args).unwrap();
+        assert_eq!(
+            plan.tf_config(&plan.tasks[0]).to_string(),
+            r#"{"cluster":{"ps":["localhost:9000"]},"task":{"type":"ps","index":0}}"#
+        );
+        assert_eq!(plan.cluster_flags(), ["--ps_hosts=localhost:9000"]);
+        assert_eq!(plan.tasks[0].name(), "/job:ps/task:0");
+    }
+}
