@@ -5,6 +5,7 @@
 //! `rpc` crate implements with gRPC and tests with whatever they like.
 
 mod api;
+mod cancelled;
 pub mod ids;
 mod master;
 mod recent;

@@ -7,13 +7,11 @@ use tensorfleet_graph::Graph;
 use tensorfleet_passes::{Boundary, Rewritten, Signature, rewrite};
 use tensorfleet_proto as pb;
 use tensorfleet_proto::attr_value::Value;
-use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType};
-use tokio::task::JoinSet;
 
+use super::remote_part::{RemotePart, register};
 use super::session::MasterSession;
-use crate::api::WorkerApi;
-use crate::task::TaskName;
 use crate::worker::graph::RegisteredGraph;
 
 /// A prepared signature.
@@ -30,13 +28,6 @@ pub(crate) struct Executable {
     pub(super) run_options: pb::RunOptions,
     /// How often it was run.
     pub(super) runs: AtomicU64,
-}
-
-/// A part that another task runs.
-pub(super) struct RemotePart {
-    pub(super) task: TaskName,
-    pub(super) worker: Arc<dyn WorkerApi>,
-    pub(super) graph_handle: String,
 }
 
 /// What building finds before any other task is asked.
@@ -145,41 +136,4 @@ impl Executable {
     pub(super) fn has_transfers(&self) -> bool {
         !self.remote.is_empty() || self.local.has_transfers()
     }
-}
-
-/// Hands the parts to their tasks, all at once.
-async fn register(
-    session: &MasterSession,
-    parts: Vec<(usize, pb::GraphDef)>,
-) -> Result<Vec<RemotePart>> {
-    let mut registering = JoinSet::new();
-    for (task, graph_def) in parts {
-        let task = &session.tasks[task];
-        let worker = task
-            .remote
-            .clone()
-            .ok_or_else(|| internal!("{} has no channel to itself", task.name))?;
-        let request = pb::RegisterGraphRequest {
-            session_handle: session.handle().to_owned(),
-            graph_def: Some(graph_def),
-            graph_options: session.config.graph_options.clone(),
-            config_proto: Some(session.config.clone()),
-            create_worker_session_called: true,
-            ..pb::RegisterGraphRequest::default()
-        };
-        let task = task.name.clone();
-        registering.spawn(async move {
-            let answer = worker.register_graph(request).await;
-            answer.map(|answer| RemotePart {
-                task,
-                worker,
-                graph_handle: answer.graph_handle,
-            })
-        });
-    }
-    let mut registered = Vec::new();
-    while let Some(joined) = registering.join_next().await {
-        registered.push(joined.map_err(|error| internal!("registering a part failed: {error}"))??);
-    }
-    Ok(registered)
 }

@@ -7,18 +7,22 @@
 //! | `cost` | what the nodes of a step took, for clients that model it |
 //! | `discovery` | which tasks and devices a session has |
 //! | `devices` | which node goes to which of them |
-//! | `session` | a session: its graph, its signatures, its end |
-//! | `executable` | one signature, rewritten, placed, split and registered |
+//! | `session` | a session: its graph and its signatures |
+//! | `open`, `close` | its beginning and end on all tasks |
+//! | `executable`, `remote_part` | one signature, rewritten, placed, split and registered |
 //! | `run` | one step of it |
 //! | `partial` | a step whose feeds and fetches come in several calls |
 
+mod close;
 mod cluster_view;
 mod config;
 mod cost;
 mod devices;
 mod discovery;
 mod executable;
+mod open;
 mod partial;
+mod remote_part;
 mod run;
 mod session;
 
@@ -32,6 +36,7 @@ use tensorfleet_status::{Result, aborted, invalid_argument};
 use crate::api::Peers;
 use crate::recent::RecentRequests;
 use crate::worker::Worker;
+use close::close_all;
 use discovery::{Filters, find_devices};
 use session::MasterSession;
 
@@ -89,10 +94,10 @@ impl Master {
             &self.options.default_config,
             request,
         )
-        .await?;
+        .await?
+        .claim();
         let session_handle = session.handle().to_owned();
-        self.sessions()
-            .insert(session_handle.clone(), Arc::new(session));
+        self.sessions().insert(session_handle.clone(), session);
         Ok(pb::CreateSessionResponse {
             session_handle,
             graph_version: 0,
@@ -230,7 +235,7 @@ impl Master {
                 "Session {handle} is not found. Possibly, this master has restarted."
             ));
         };
-        session.close().await;
+        close_all(vec![session]).await;
         Ok(pb::CloseSessionResponse {})
     }
 
@@ -265,9 +270,7 @@ impl Master {
     /// Closes every session.
     pub async fn close_all(&self) {
         let sessions = std::mem::take(&mut *self.sessions());
-        for session in sessions.into_values() {
-            session.close().await;
-        }
+        close_all(sessions.into_values().collect()).await;
     }
 
     /// Closes sessions that did nothing for as long as the options allow; how many there were.
@@ -293,9 +296,10 @@ impl Master {
                 session.handle(),
                 session.idle_for()
             );
-            session.close().await;
         }
-        idle.len()
+        let count = idle.len();
+        close_all(idle).await;
+        count
     }
 
     fn session(&self, handle: &str) -> Result<Arc<MasterSession>> {

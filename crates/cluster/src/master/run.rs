@@ -13,13 +13,15 @@ use tensorfleet_tensor::Tensor;
 use tokio::task::JoinSet;
 
 use super::cost;
-use super::executable::{Executable, RemotePart};
+use super::executable::Executable;
+use super::remote_part::RemotePart;
 use super::session::MasterSession;
+use crate::cancelled::cancelled;
 use crate::task::TaskName;
 use crate::worker::step::StepStats;
 
 /// How long another task may take to forget a step before nobody waits any more.
-const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a step gives back.
 struct Outcome {
@@ -281,19 +283,6 @@ pub(super) struct Step {
     pub(super) record: bool,
     pub(super) graphs: bool,
     pub(super) cancel: CancelToken,
-}
-
-/// Waits for a step to be given up; why it was.
-async fn cancelled(cancel: &CancelToken) -> Status {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let _guard = cancel.on_cancel(move |reason| {
-        // Nobody listens any more once the step ended.
-        let _ = tell.send(reason.clone());
-    });
-    match told.await {
-        Ok(reason) => reason,
-        Err(_) => std::future::pending().await,
-    }
 }
 
 /// Runs another task's part; dropping the future cancels it there.

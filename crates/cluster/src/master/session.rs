@@ -11,26 +11,23 @@ use tensorfleet_kernel::CancelToken;
 use tensorfleet_passes::Signature;
 use tensorfleet_proto as pb;
 use tensorfleet_session::optimizer;
-use tensorfleet_status::{Result, aborted, cancelled, failed_precondition, invalid_argument};
+use tensorfleet_status::{Result, aborted, failed_precondition, invalid_argument};
 use tokio::sync::{Notify, OnceCell};
-use tokio::task::JoinSet;
 
 use super::cluster_view::ClusterView;
 use super::config;
 use super::devices::{PlacedGraph, SessionDevices};
 use super::discovery::{Filters, Found, SessionTask, find_devices};
 use super::executable::Executable;
+use super::open::{Unclaimed, open};
 use super::partial::PartialRun;
 use crate::api::Peers;
 use crate::worker::Worker;
 use crate::worker::session::{SessionSetup, WorkerSession};
 
-/// How long closing waits for other tasks and for steps that were cancelled.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// One session of one client.
 pub(crate) struct MasterSession {
-    handle: String,
+    pub(super) handle: String,
     pub(super) config: pb::ConfigProto,
     pub(super) worker: Arc<Worker>,
     /// The session as this task's worker knows it.
@@ -43,10 +40,10 @@ pub(crate) struct MasterSession {
     state: Mutex<State>,
     /// Extending is exclusive; it takes the graph from one version to the next.
     extending: tokio::sync::Mutex<()>,
-    closed: AtomicBool,
+    pub(super) closed: AtomicBool,
     pub(super) cancel: CancelToken,
-    running: AtomicU64,
-    ended: Notify,
+    pub(super) running: AtomicU64,
+    pub(super) ended: Notify,
     last_used: AtomicU64,
     /// Numbers the transfers between parts: their names must be unique within the session.
     pub(super) transfers: Arc<AtomicU64>,
@@ -82,7 +79,7 @@ impl MasterSession {
         peers: Arc<dyn Peers>,
         server_config: &pb::ConfigProto,
         request: pb::CreateSessionRequest,
-    ) -> Result<MasterSession> {
+    ) -> Result<Unclaimed> {
         let requested = request.config.unwrap_or_default();
         let operation_timeout = config::timeout(requested.operation_timeout_in_ms);
         let config = config::merged(server_config, requested)?;
@@ -155,41 +152,7 @@ impl MasterSession {
             worker,
             view,
         };
-        match session.open_on_workers().await {
-            Ok(()) => Ok(session),
-            Err(status) => {
-                session.close().await;
-                Err(status)
-            }
-        }
-    }
-
-    async fn open_on_workers(&self) -> Result<()> {
-        let mut opening = JoinSet::new();
-        for task in &self.tasks {
-            let Some(worker) = task.remote.clone() else {
-                continue;
-            };
-            let request = pb::CreateWorkerSessionRequest {
-                session_handle: self.handle.clone(),
-                server_def: Some(pb::ServerDef {
-                    job_name: task.name.job.clone(),
-                    task_index: task.name.index as i32,
-                    protocol: "grpc".to_owned(),
-                    cluster: self.view.propagated.clone(),
-                    ..pb::ServerDef::default()
-                }),
-                isolate_session_state: self.view.isolated,
-                master_task: self.view.own.to_string(),
-                master_incarnation: self.devices.client_incarnation() as i64,
-                ..pb::CreateWorkerSessionRequest::default()
-            };
-            opening.spawn(async move { worker.create_worker_session(request).await });
-        }
-        while let Some(opened) = opening.join_next().await {
-            opened.map_err(|error| aborted!("opening a worker session failed: {error}"))??;
-        }
-        Ok(())
+        open(Arc::new(session)).await
     }
 
     pub(super) fn handle(&self) -> &str {
@@ -346,60 +309,6 @@ impl MasterSession {
         Ok(running)
     }
 
-    /// Cancels running steps, waits for them, and lets the workers forget the session.
-    pub(super) async fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.cancel.cancel(cancelled!(
-            "Step was cancelled by an explicit call to `Session::Close()`."
-        ));
-        let all_ended = async {
-            loop {
-                let notified = self.ended.notified();
-                if self.running.load(Ordering::Acquire) == 0 {
-                    return;
-                }
-                notified.await;
-            }
-        };
-        if tokio::time::timeout(CLOSE_TIMEOUT, all_ended)
-            .await
-            .is_err()
-        {
-            tracing::warn!(
-                "session {} is closed though {} calls still run",
-                self.handle,
-                self.running.load(Ordering::Acquire)
-            );
-        }
-        let partial_runs = {
-            let mut state = self.state();
-            state.executables.clear();
-            state.callables.clear();
-            std::mem::take(&mut state.partial_runs)
-        };
-        for run in partial_runs.into_values() {
-            self.give_up_partial(&run);
-        }
-        self.worker.close_session(&self.handle);
-        let mut closing = JoinSet::new();
-        for task in &self.tasks {
-            let Some(worker) = task.remote.clone() else {
-                continue;
-            };
-            let (session_handle, name) = (self.handle.clone(), task.name.clone());
-            closing.spawn(async move {
-                let request = pb::DeleteWorkerSessionRequest { session_handle };
-                let call = worker.delete_worker_session(request);
-                match tokio::time::timeout(CLOSE_TIMEOUT, call).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(error)) => tracing::info!("{name} did not close its session: {error}"),
-                    Err(_) => tracing::info!("{name} did not answer to closing its session"),
-                }
-            });
-        }
-        while closing.join_next().await.is_some() {}
-    }
-
     /// Since when nothing was asked of the session; zero while something runs.
     pub(super) fn idle_for(&self) -> Duration {
         if self.running.load(Ordering::Acquire) > 0 {
@@ -412,6 +321,19 @@ impl MasterSession {
     fn touch(&self) {
         let now = self.worker.env().now().as_millis() as u64;
         self.last_used.store(now, Ordering::Relaxed);
+    }
+
+    /// Lets go of all that was prepared; the partial runs that were not run to their end.
+    pub(super) fn forget_prepared(&self) -> Vec<Arc<PartialRun>> {
+        let mut state = self.state();
+        let prepared = (
+            std::mem::take(&mut state.executables),
+            std::mem::take(&mut state.callables),
+        );
+        let partial_runs = std::mem::take(&mut state.partial_runs);
+        drop(state);
+        drop(prepared);
+        partial_runs.into_values().collect()
     }
 
     fn is_closed(&self) -> bool {

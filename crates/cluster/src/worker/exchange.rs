@@ -9,6 +9,7 @@ use tensorfleet_tensor::Tensor;
 
 use super::env::WorkerEnv;
 use crate::api::Peers;
+use crate::cancelled::cancelled;
 use crate::task::TaskName;
 
 /// What a step sends and receives through.
@@ -60,17 +61,11 @@ impl Exchange {
         };
         let cancel = self.cancel.clone();
         self.env.runtime.spawn(async move {
-            let (tell, cancelled) = tokio::sync::oneshot::channel();
-            let guard = cancel.on_cancel(move |reason| {
-                // Nobody listens any more once the tensor came.
-                let _ = tell.send(reason.clone());
-            });
             let answer = tokio::select! {
                 biased;
                 answer = worker.recv_tensor(request) => answer,
-                Ok(reason) = cancelled => Err(reason.derived()),
+                reason = cancelled(&cancel) => Err(reason.derived()),
             };
-            drop(guard);
             done(answer.and_then(|answer| {
                 let is_dead = answer.is_dead;
                 let tensor = match answer.tensor {

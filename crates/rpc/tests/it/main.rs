@@ -1,5 +1,6 @@
 //! Servers in this process, driven by our own client; the same checks drive TensorFlow's server.
 
+mod cluster;
 mod common;
 mod disconnect;
 mod hostile;
@@ -8,5 +9,6 @@ mod local;
 mod many;
 mod stop;
 mod tensorflow;
+mod tidiness;
 mod worker;
 mod worker_partial;
