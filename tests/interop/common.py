@@ -1,4 +1,4 @@
-"""What all interop programs share: flags, checks, and running a program part by part.
+"""What all interop programs share: flags, and running a program part by part. The checks are in tests/harness.
 
 A program is a list of functions marked `@part`. Each runs in a fresh default graph; a part that fails
 is reported and the next one runs, so one run tells everything that differs.
@@ -9,17 +9,11 @@ import os
 import re
 import sys
 import tempfile
-import threading
 import time
 import traceback
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-import numpy as np
-import tensorflow as tf
-
-v1 = tf.compat.v1
-errors = tf.errors
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../harness"))
+from checks import *
 
 PARTS = []
 # A part that takes longer hangs: the stacks of all threads are printed and the program ends.
@@ -76,43 +70,6 @@ def passes(function, args):
         faulthandler.cancel_dump_traceback_later()
 
 
-def check(condition, *what):
-    if not condition:
-        raise AssertionError(" ".join(str(w) for w in what))
-
-
-def check_eq(got, want, what=""):
-    same = np.array_equal(got, want) if isinstance(got, np.ndarray) or isinstance(want, np.ndarray) else got == want
-    if not same:
-        raise AssertionError("%s: got %r, want %r" % (what, got, want))
-
-
-def check_close(got, want, what="", rtol=1e-5, atol=1e-6):
-    np.testing.assert_allclose(got, want, rtol=rtol, atol=atol, err_msg=what)
-
-
-class raises(object):
-    """`with raises(kind, "text", "more text") as r`: the body must raise `kind` with all texts in its message; `r.e` is the error."""
-
-    def __init__(self, kind, *texts):
-        self.kind, self.texts, self.e = kind, texts, None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        name = self.kind.__name__
-        if kind is None:
-            raise AssertionError("no error, wanted %s %s" % (name, list(self.texts)))
-        if not issubclass(kind, self.kind):
-            raise AssertionError("got %s (%s), wanted %s" % (kind.__name__, str(error)[:1500], name))
-        missing = [t for t in self.texts if t not in str(error)]
-        if missing:
-            raise AssertionError("%s lacks %s: %s" % (name, missing, str(error)[:1500]))
-        self.e = error
-        return True
-
-
 def check_op(error, name):
     """The client finds the failing op by `[[{{node NAME}}]]` in the text."""
     check(error.op is not None, "no op in the error:", str(error)[:500])
@@ -120,58 +77,7 @@ def check_op(error, name):
     check("[[{{node %s}}]]" % name in error.message, "no [[{{node %s}}]] in" % name, error.message[:800])
 
 
-class Thread(threading.Thread):
-    """Runs `function` at once; `result` holds its value or the error it raised."""
-
-    def __init__(self, function, *arguments):
-        super().__init__(daemon=True)
-        self.call, self.result = (function, arguments), None
-        self.start()
-
-    def run(self):
-        function, arguments = self.call
-        try:
-            self.result = function(*arguments)
-        except Exception as e:
-            self.result = e
-
-    def end(self, limit=30):
-        self.join(limit)
-        check(not self.is_alive(), "a thread did not end within", limit, "s")
-        return self.result
-
-    def value(self, limit=30):
-        result = self.end(limit)
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def error(self, kind, *texts):
-        result = self.end()
-        with raises(kind, *texts):
-            if isinstance(result, Exception):
-                raise result
-        return result
-
-
-def until(condition, what, limit=10.0):
-    """Waits for something that happens asynchronously on the server."""
-    end = time.time() + limit
-    while not condition():
-        check(time.time() < end, "not within %ss:" % limit, what)
-        time.sleep(0.02)
-
-
 def task_name(session):
     """`/job:J/replica:0/task:T` of the server, from its first CPU."""
     names = sorted(d.name for d in session.list_devices() if d.device_type == "CPU")
     return re.sub("/device:.*", "", names[0])
-
-
-def synthetic_mnist(n, seed=0, classes=10, side=28):
-    """Deterministic and learnable: prototypes of the classes plus noise."""
-    random = np.random.RandomState(seed)
-    prototypes = np.random.RandomState(1234).uniform(0, 1, (classes, side * side))
-    labels = random.randint(0, classes, n)
-    images = 0.6 * prototypes[labels] + 0.4 * random.uniform(0, 1, (n, side * side))
-    return images.astype(np.float32), labels.astype(np.int64)

@@ -100,7 +100,14 @@ const PARTS: &[Part] = &[
         heading: "TensorFlow's client against our server",
         slow: true,
         needs_tensorflow: true,
-        run: run_interop,
+        run: || judge_servers("tests/interop/run.py"),
+    },
+    Part {
+        name: "acceptance",
+        heading: "TensorFlow's client and training programs against clusters of our servers",
+        slow: true,
+        needs_tensorflow: true,
+        run: || judge_servers("tests/acceptance/run.py"),
     },
     Part {
         name: "tensorflow",
@@ -257,8 +264,8 @@ fn run_scripts() -> Result<Counts> {
     Ok(total)
 }
 
-/// Builds the server and lets TensorFlow's client judge it, program after program.
-fn run_interop() -> Result<Counts> {
+/// Builds the server and lets the programs of a suite judge it with TensorFlow's client.
+fn judge_servers(suite: &str) -> Result<Counts> {
     let python = tensorflow::python()?;
     let build = workspace::cargo(["build", "--quiet", "--package", "tensorfleet-cli"]).status()?;
     if !build.success() {
@@ -271,7 +278,7 @@ fn run_interop() -> Result<Counts> {
     );
     check(
         Command::new(python)
-            .args(["tests/interop/run.py", "-j", "2", "--server-cmd", &command])
+            .args([suite, "-v", "-j", "2", "--server-cmd", &command])
             .current_dir(workspace::root()),
     )
 }

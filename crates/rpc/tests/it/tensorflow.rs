@@ -25,7 +25,7 @@ fn the_lifecycle_is_the_same_on_tensorflow_s_server() {
         eprintln!("SKIPPED: TENSORFLEET_TF_PYTHON is not set");
         return;
     };
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop/tf_server.py");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/harness/tf_server.py");
     let port = TcpListener::bind("localhost:0")
         .and_then(|listener| listener.local_addr())
         .unwrap()

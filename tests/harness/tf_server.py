@@ -2,6 +2,7 @@
 
 python tf_server.py --cluster '{"local": ["localhost:2222"]}' --job local --task 0 [--config config.pbtxt]
 """
+
 import argparse
 import json
 import os
@@ -22,6 +23,8 @@ config = tf.compat.v1.ConfigProto()
 if args.config:
     with open(args.config) as f:
         text_format.Parse(f.read(), config)
-server = tf.distribute.Server(json.loads(args.cluster), job_name=args.job, task_index=args.task, protocol="grpc", config=config)
+server = tf.distribute.Server(
+    json.loads(args.cluster), job_name=args.job, task_index=args.task, protocol="grpc", config=config
+)
 print("ready", server.target, flush=True)
 server.join()

@@ -1,7 +1,8 @@
-"""Fork server of run.py: imports TensorFlow once and forks a child for each request, which saves seconds a process.
+"""Fork server of forks.py: imports TensorFlow once and forks a child for each request, which saves seconds a process.
 
 stdin: a JSON line {"argv", "log"} for each child; stdout: "pid N", later "exit N CODE".
 """
+
 import atexit
 import json
 import os
