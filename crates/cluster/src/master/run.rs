@@ -169,19 +169,23 @@ impl MasterSession {
         step: &Step,
         frame: Arc<CallFrame>,
     ) -> Result<pb::RunMetadata> {
-        let local = self.worker.run(
-            executable.local.clone(),
-            step.id,
-            frame,
-            step.cancel.clone(),
-            step.record,
-        );
+        let run_local = |cancel: CancelToken| {
+            let local = executable.local.clone();
+            self.worker.run(local, step.id, frame, cancel, step.record)
+        };
         if executable.remote.is_empty() {
-            let stats = local
+            let stats = run_local(step.cancel.clone())
                 .await
                 .map_err(|status| from_task(status, &self.view.own))?;
             return self.local_metadata(executable, step, stats);
         }
+        // A part whose node fails throws its own switch, which must not look like a client that gives up.
+        let part_cancel = CancelToken::new();
+        let _passed_on = step.cancel.on_cancel({
+            let part_cancel = part_cancel.clone();
+            move |reason| part_cancel.cancel(reason.clone())
+        });
+        let local = run_local(part_cancel);
         let mut remote = self.start_remote(executable, step);
         let mut local = pin!(local);
         let mut given_up = pin!(cancelled(&step.cancel));

@@ -2,8 +2,10 @@
 
 use std::thread;
 
+use tensorfleet_status::Code;
 use tensorfleet_tensor::{Shape, Tensor};
 
+use crate::cluster::{free_address, task};
 use crate::common::{float, put, queue, run, server, session, size, value, variable};
 
 #[test]
@@ -56,6 +58,27 @@ fn many_sessions_open_grow_run_and_close_at_once() {
     });
     assert_eq!(value(&watcher, "value:0").unwrap(), 81.0);
     assert_eq!(server.session_count(), 1);
+}
+
+#[test]
+fn an_error_on_another_task_keeps_its_code_however_often() {
+    let addresses = [free_address(), free_address()];
+    let servers = [0, 1].map(|index| task(&addresses, index));
+    let device = |index: usize| format!("/job:worker/replica:0/task:{index}/device:CPU:0");
+    let text = format!(
+        "x = Placeholder() {{dtype=DT_FLOAT}}
+         checked = CheckNumerics(x) {{message='bad'}} @{}
+         y = Neg(checked) @{}",
+        device(1),
+        device(0)
+    );
+    let session = session(servers[0].target(), &text);
+    let run = |x: f32| session.run(&[("x:0", float(x))], &["y:0"], &[]);
+    for _ in 0..100 {
+        let error = run(f32::NAN).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+    }
+    assert_eq!(run(2.0).unwrap()[0].to_scalar::<f32>().unwrap(), -2.0);
 }
 
 #[test]
