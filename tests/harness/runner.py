@@ -131,9 +131,8 @@ def main(doc, suite):
                 results[name] = {"result": outcome[0], "seconds": round(outcome[1], 2), "why": outcome[2]}
     preload.close()
     count = {r: sum(x["result"] == r for x in results.values()) for r in ("pass", "FAIL", "skip")}
-    print(
-        "%d passed, %d failed, %d skipped, %.0fs" % (count["pass"], count["FAIL"], count["skip"], time.time() - start)
-    )
+    counts = (len(results), count["pass"], count["FAIL"], count["skip"], time.time() - start)
+    print("%d tests run: %d passed, %d failed, %d skipped, %.0fs" % counts)
     if options.json:
         with open(options.json, "w") as f:
             json.dump(results, f, indent=1)

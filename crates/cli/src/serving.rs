@@ -15,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::ServerArgs;
 use crate::cluster;
+use crate::commands::seconds;
 use crate::output::Misuse;
 
 /// What the flags say about a server, checked.
@@ -85,11 +86,6 @@ fn config(args: &ServerArgs) -> Result<ConfigProto> {
     Ok(config)
 }
 
-pub(crate) fn seconds(flag: &str, value: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(value)
-        .map_err(|_| Misuse(format!("{flag} {value} is not a time in seconds")).into())
-}
-
 /// SIGTERM and SIGINT. Made before anything starts, so that none is missed.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -122,13 +118,6 @@ impl Signals {
 
 /// The exit code of a program that SIGINT ended.
 pub(crate) const INTERRUPTED: i32 = 130;
-
-/// A runtime for signals, timers and children, on this thread.
-pub(crate) fn runtime() -> Result<Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?)
-}
 
 /// Waits until all servers have stopped, by themselves or because a signal or stdin says so.
 pub(crate) fn until_stopped(

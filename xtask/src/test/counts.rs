@@ -104,7 +104,7 @@ fn pass_on(lines: impl std::io::Read, mut to: impl Write) -> Counts {
     counts
 }
 
-/// Reads `5 tests run: 4 passed, 1 failed, 2 skipped` (nextest) and
+/// Reads `5 tests run: 4 passed, 1 failed, 2 skipped` (nextest, `tests/harness`) and
 /// `test result: ok. 4 passed; 1 failed; 2 ignored; …` (cargo test).
 fn add_counts(line: &str, counts: &mut Counts) {
     if !line.contains("test run: ")

@@ -276,7 +276,7 @@ fn judge_servers(suite: &str) -> Result<Counts> {
         "{} serve --cluster {{cluster_json}} --job_name {{job}} --task_index {{task}} --config={{config}}",
         server.display()
     );
-    check(
+    count_tests(
         Command::new(python)
             .args([suite, "-v", "-j", "2", "--server-cmd", &command])
             .current_dir(workspace::root()),

@@ -18,6 +18,22 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tensorfleet_rpc::MasterClient;
 use tensorfleet_rpc::grpc::{CallOptions, Limits};
+use tokio::runtime::Runtime;
+
+use crate::output::Misuse;
+
+/// A runtime for calls, signals, timers and children, on this thread.
+pub(crate) fn runtime() -> Result<Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
+}
+
+/// The time that a flag gives.
+pub(crate) fn seconds(flag: &str, value: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(value)
+        .map_err(|_| Misuse(format!("{flag} {value} is not a time in seconds")).into())
+}
 
 /// Calls a server and waits at most `timeout` seconds for it.
 fn ask<T, F>(
@@ -29,14 +45,10 @@ fn ask<T, F>(
 where
     F: Future<Output = Result<T, tensorfleet_status::Status>>,
 {
-    let timeout = Duration::try_from_secs_f64(timeout)
-        .map_err(|_| crate::output::Misuse(format!("--timeout {timeout} is not a time")))?;
+    let timeout = seconds("--timeout", timeout)?;
     let client = MasterClient::new(target, Limits::default(), token)
-        .map_err(|error| crate::output::Misuse(error.to_string()))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime
+        .map_err(|error| Misuse(error.to_string()))?;
+    runtime()?
         .block_on(async {
             let options = CallOptions {
                 deadline: tokio::time::Instant::now().checked_add(timeout),

@@ -8,8 +8,9 @@ use tensorfleet_rpc::Server;
 
 use crate::args::{LocalArgs, ServeArgs, ServerArgs};
 use crate::cluster;
+use crate::commands::runtime;
 use crate::output::Misuse;
-use crate::serving::{Settings, Signals, listen_to_stdin, runtime, until_stopped};
+use crate::serving::{Settings, Signals, listen_to_stdin, until_stopped};
 
 /// How the line begins that says a server is ready; its last word is the target.
 pub(crate) const READY: &str = "tensorfleet serves";

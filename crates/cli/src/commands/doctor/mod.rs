@@ -22,8 +22,8 @@ use tokio::task::JoinSet;
 
 use crate::args::DoctorArgs;
 use crate::cluster;
+use crate::commands::{runtime, seconds};
 use crate::output::Misuse;
-use crate::serving::{runtime, seconds};
 use examine::{Examined, call, examine};
 use judge::Finding;
 

@@ -25,7 +25,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::args::UpArgs;
-use crate::serving::{INTERRUPTED, Settings, Signals, runtime, until_stopped};
+use crate::commands::runtime;
+use crate::serving::{INTERRUPTED, Settings, Signals, until_stopped};
 use keeper::{Event, Keeper, Order};
 use plan::Plan;
 use report::Report;
