@@ -378,7 +378,9 @@ fn listen(spec: &ServerSpec, options: &ServerOptions) -> Result<std::net::TcpLis
             "cannot listen on {host}:{port}: {error}; is another server there? --bind 0.0.0.0 listens on all interfaces"
         )
     };
-    let mut addresses: Vec<SocketAddr> = (host, port)
+    // An IPv6 address is in brackets where a port follows, and without them where none does.
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let mut addresses: Vec<SocketAddr> = (bare, port)
         .to_socket_addrs()
         .map_err(|error| failed(&error))?
         .collect();

@@ -183,6 +183,19 @@ fn a_taken_port_is_reported_with_its_address() {
 }
 
 #[test]
+fn ipv6_addresses_are_hosts_too() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("skipped: this machine has no IPv6");
+        return;
+    }
+    let up = Up::start(&["--ps=1", "--workers=1", "--host=[::1]"]);
+    let target = up.task(0, "target");
+    assert!(target.starts_with("grpc://[::1]:"), "{target}");
+    let text = stdout(&["doctor", target]);
+    assert!(text.ends_with("the cluster is well: 2 tasks\n"), "{text}");
+}
+
+#[test]
 fn people_get_lines_to_paste() {
     for mode in ["--restart", "--in-process"] {
         let flags = ["up", "--ps=1", "--workers=1", "--log=info", mode];

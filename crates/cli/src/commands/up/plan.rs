@@ -132,8 +132,9 @@ fn ports(args: &UpArgs, count: usize) -> Result<Vec<u16>> {
 
 /// Ports that are free now. They are held all at once, so that no two are the same.
 fn free_ports(host: &str, count: usize) -> std::io::Result<Vec<u16>> {
-    let mut addresses: Vec<SocketAddr> = (host, 0).to_socket_addrs()?.collect();
-    // As servers do.
+    // As servers do, who take IPv6 addresses in brackets or without.
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let mut addresses: Vec<SocketAddr> = (bare, 0).to_socket_addrs()?.collect();
     addresses.sort_by_key(SocketAddr::is_ipv6);
     let bind = |_| TcpListener::bind(addresses.as_slice());
     let held = (0..count).map(bind).collect::<Result<Vec<_>, _>>()?;
