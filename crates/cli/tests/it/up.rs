@@ -183,6 +183,7 @@ fn a_taken_port_is_reported_with_its_address() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn ipv6_addresses_are_hosts_too() {
     if TcpListener::bind("[::1]:0").is_err() {
         eprintln!("skipped: this machine has no IPv6");
