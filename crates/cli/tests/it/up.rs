@@ -162,6 +162,17 @@ fn a_second_sigint_ends_at_once() {
 }
 
 #[test]
+fn a_task_that_does_not_stop_is_killed() {
+    let mut up = Up::start(&["--ps=1", "--workers=1", "--grace=0"]);
+    signal(up.pid(0), "STOP");
+    up.served.signal("TERM");
+    assert_eq!(up.event()["event"], "stopping");
+    assert_eq!(up.event()["event"], "killing");
+    assert_eq!(up.served.end().code(), Some(0));
+    assert!(!up.pids().into_iter().any(runs));
+}
+
+#[test]
 fn a_taken_port_is_reported_with_its_address() {
     let held = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = held.local_addr().unwrap().port();
