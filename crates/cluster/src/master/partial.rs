@@ -6,10 +6,12 @@ use tensorfleet_kernel::{CancelGuard, CancelToken, Received, Rendezvous};
 use tensorfleet_passes::Signature;
 use tensorfleet_proto as pb;
 use tensorfleet_session::PartialProgress;
-use tensorfleet_status::{Result, cancelled, deadline_exceeded, internal, invalid_argument};
+use tensorfleet_status::{
+    Result, Status, cancelled, deadline_exceeded, internal, invalid_argument,
+};
 use tensorfleet_tensor::Tensor;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::executable::Executable;
 use super::run::{Step, from_task, named};
@@ -135,11 +137,35 @@ impl MasterSession {
         };
         end.goes_on = result.is_ok() && !run.progress.is_used_up();
         drop(end);
-        let tensors = result.map_err(|status| from_task(status, &self.view.own))?;
-        named(&fetches, &tensors)
+        named(&fetches, &result?)
     }
 
     async fn exchange(
+        &self,
+        run: &PartialRun,
+        feeds: Vec<(&str, Tensor)>,
+        fetches: &[&str],
+    ) -> Result<Vec<Tensor>> {
+        let here = async {
+            let tensors = self.feed_and_fetch(run, feeds, fetches).await;
+            tensors.map_err(|status| from_task(status, &self.view.own))
+        };
+        let tensors = tokio::select! {
+            biased;
+            tensors = here => tensors?,
+            // What that part was to send will never come.
+            status = failed_part(run) => return Err(status),
+        };
+        if run.progress.is_used_up() {
+            let mut remote = run.remote.lock().await;
+            while let Some(joined) = remote.join_next().await {
+                part_ended(joined)?;
+            }
+        }
+        Ok(tensors)
+    }
+
+    async fn feed_and_fetch(
         &self,
         run: &PartialRun,
         feeds: Vec<(&str, Tensor)>,
@@ -173,10 +199,6 @@ impl MasterSession {
                     .await
                     .unwrap_or_else(|_| Err(internal!("the step ended without an answer")))?;
             }
-            let mut remote = run.remote.lock().await;
-            while let Some(joined) = remote.join_next().await {
-                joined.map_err(|error| internal!("a part's run was lost: {error}"))??;
-            }
         }
         Ok(tensors)
     }
@@ -187,4 +209,21 @@ impl MasterSession {
         let incarnation = self.devices.client_incarnation();
         format!("{device};{incarnation:016x};{device};{name};0:0")
     }
+}
+
+/// Waits for the part of another task to fail; why it did.
+async fn failed_part(run: &PartialRun) -> Status {
+    let mut remote = run.remote.lock().await;
+    while let Some(joined) = remote.join_next().await {
+        if let Err(status) = part_ended(joined) {
+            return status;
+        }
+    }
+    std::future::pending().await
+}
+
+fn part_ended(joined: std::result::Result<Result<pb::RunMetadata>, JoinError>) -> Result<()> {
+    joined
+        .unwrap_or_else(|error| Err(internal!("a part's run was lost: {error}")))
+        .map(drop)
 }

@@ -6,7 +6,7 @@ use tensorfleet_exec::{StepReport, start};
 use tensorfleet_kernel::{CallFrame, CancelToken, Rendezvous, ResourceManager, StepEnv};
 use tensorfleet_proto::DeviceStepStats;
 use tensorfleet_session::RunMetadata;
-use tensorfleet_status::{Result, Status, cancelled, internal};
+use tensorfleet_status::{Result, Status, aborted, internal};
 use tokio::sync::oneshot;
 
 use super::graph::RegisteredGraph;
@@ -152,7 +152,8 @@ struct CancelOnDrop(Option<CancelToken>);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(cancel) = self.0.take() {
-            cancel.cancel(cancelled!("Step was cancelled: nobody waits for it any more").derived());
+            // Only others who receive from the step see this, if their own master does not know better.
+            cancel.cancel(aborted!("Step was cancelled: nobody waits for it any more").derived());
         }
     }
 }
