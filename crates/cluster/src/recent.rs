@@ -1,22 +1,24 @@
-//! [`RecentIds`]: the last ids of something; [`RecentRequests`]: notices requests that came before.
+//! [`Recent`]: the last of something; [`RecentRequests`]: notices requests that came before.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
 use tensorfleet_status::{Result, aborted};
 
 /// The last ids, so many and no more.
-pub(crate) struct RecentIds {
+pub(crate) struct Recent<Id> {
     most: usize,
-    order: VecDeque<i64>,
-    known: FxHashSet<i64>,
+    order: VecDeque<Id>,
+    known: FxHashSet<Id>,
 }
 
-impl RecentIds {
+impl<Id: Clone + Eq + Hash> Recent<Id> {
     /// Remembers up to `most` ids.
-    pub(crate) fn new(most: usize) -> RecentIds {
-        RecentIds {
+    pub(crate) fn new(most: usize) -> Recent<Id> {
+        Recent {
             most,
             order: VecDeque::new(),
             known: FxHashSet::default(),
@@ -24,8 +26,8 @@ impl RecentIds {
     }
 
     /// Remembers an id; whether it is new.
-    pub(crate) fn insert(&mut self, id: i64) -> bool {
-        if !self.known.insert(id) {
+    pub(crate) fn insert(&mut self, id: Id) -> bool {
+        if !self.known.insert(id.clone()) {
             return false;
         }
         self.order.push_back(id);
@@ -37,18 +39,21 @@ impl RecentIds {
         true
     }
 
-    pub(crate) fn contains(&self, id: i64) -> bool {
-        self.known.contains(&id)
+    pub(crate) fn contains<Q: Eq + Hash + ?Sized>(&self, id: &Q) -> bool
+    where
+        Id: Borrow<Q>,
+    {
+        self.known.contains(id)
     }
 }
 
 /// The last request ids, so that a retry of something that already happened is refused.
-pub(crate) struct RecentRequests(Mutex<RecentIds>);
+pub(crate) struct RecentRequests(Mutex<Recent<i64>>);
 
 impl RecentRequests {
     /// Remembers up to `most` ids.
     pub(crate) fn new(most: usize) -> RecentRequests {
-        RecentRequests(Mutex::new(RecentIds::new(most)))
+        RecentRequests(Mutex::new(Recent::new(most)))
     }
 
     /// Remembers an id; ABORTED if it was here before. Zero is no id.

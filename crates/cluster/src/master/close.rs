@@ -5,13 +5,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tensorfleet_proto as pb;
-use tensorfleet_status::cancelled;
+use tensorfleet_status::{Code, cancelled};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::session::MasterSession;
+use crate::api::WorkerApi;
+use crate::task::TaskName;
 
 /// How long closing waits for steps that were cancelled, and then for other tasks.
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The first and the last pause between attempts to close a session on a task that cannot be reached.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_LAST: Duration = Duration::from_secs(512);
 
 /// Closes sessions, all at once.
 pub(super) async fn close_all(sessions: Vec<Arc<MasterSession>>) {
@@ -70,22 +76,66 @@ impl MasterSession {
             let Some(worker) = task.remote.clone() else {
                 continue;
             };
-            let (session_handle, name) = (self.handle.clone(), task.name.clone());
+            let order = CloseOrder {
+                worker,
+                task: task.name.clone(),
+                handle: self.handle.clone(),
+            };
+            let runtime = self.worker.env().runtime.clone();
             closing.spawn(async move {
-                let handle = session_handle.clone();
-                let request = pb::DeleteWorkerSessionRequest { session_handle };
-                let call = worker.delete_worker_session(request);
-                match tokio::time::timeout(CLOSE_TIMEOUT, call).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(error)) => {
-                        tracing::info!("{name} did not close session {handle}: {error}");
-                    }
-                    Err(_) => tracing::warn!(
-                        "{name} did not answer within {CLOSE_TIMEOUT:?} to closing session {handle}; it drops the session when this task restarts"
-                    ),
+                if !order.give().await {
+                    runtime.spawn(order.insist());
                 }
             });
         }
         while closing.join_next().await.is_some() {}
+    }
+}
+
+/// Tells a task to forget a session.
+struct CloseOrder {
+    worker: Arc<dyn WorkerApi>,
+    task: TaskName,
+    handle: String,
+}
+
+impl CloseOrder {
+    /// Tells it once; whether that settles it.
+    async fn give(&self) -> bool {
+        let (task, handle) = (&self.task, &self.handle);
+        let request = pb::DeleteWorkerSessionRequest {
+            session_handle: handle.clone(),
+        };
+        let call = self.worker.delete_worker_session(request);
+        match tokio::time::timeout(CLOSE_TIMEOUT, call).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => {
+                tracing::info!("{task} did not close session {handle}: {error}");
+                error.code() != Code::Unavailable
+            }
+            Err(_) => {
+                tracing::warn!(
+                    "{task} did not answer within {CLOSE_TIMEOUT:?} to closing session {handle}"
+                );
+                false
+            }
+        }
+    }
+
+    /// Tells it again and again: a task that was cut off for a while would keep the session otherwise.
+    async fn insist(self) {
+        let mut pause = RETRY_FIRST;
+        while pause <= RETRY_LAST {
+            tokio::time::sleep(pause).await;
+            if self.give().await {
+                return;
+            }
+            pause *= 2;
+        }
+        tracing::warn!(
+            "{} may keep session {} until this task restarts",
+            self.task,
+            self.handle
+        );
     }
 }

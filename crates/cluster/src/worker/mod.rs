@@ -28,7 +28,7 @@ use tensorfleet_status::{Result, Status, aborted, cancelled, invalid_argument};
 use tokio::sync::oneshot;
 
 use crate::api::Peers;
-use crate::recent::RecentRequests;
+use crate::recent::{Recent, RecentRequests};
 use crate::task::TaskName;
 pub use env::WorkerEnv;
 use exchange::Exchange;
@@ -41,6 +41,8 @@ use steps::Steps;
 
 /// How many receives are remembered to notice repeated ones.
 const RECENT_RECEIVES: usize = 100_000;
+/// How many closed sessions are remembered.
+const CLOSED_SESSIONS: usize = 1_000;
 /// How many runs are remembered.
 const RECENT_RUNS: usize = 10_000;
 
@@ -54,6 +56,8 @@ pub struct Worker {
     peers: Arc<dyn Peers>,
     optimize: Optimize,
     sessions: Mutex<FxHashMap<String, Arc<WorkerSession>>>,
+    /// Sessions that were closed: the order to open one may come later than the order to close it.
+    closed: Mutex<Recent<String>>,
     /// For masters that open no worker sessions.
     legacy: Arc<WorkerSession>,
     steps: Arc<Steps>,
@@ -81,6 +85,7 @@ impl Worker {
             peers,
             optimize,
             sessions: Mutex::default(),
+            closed: Mutex::new(Recent::new(CLOSED_SESSIONS)),
             legacy,
             steps: Arc::default(),
             partial: PartialSteps::default(),
@@ -112,6 +117,12 @@ impl Worker {
             self.close_sessions_of_earlier(task, *incarnation);
         }
         let mut sessions = self.sessions();
+        if self.closed().contains(handle) {
+            return Err(aborted!(
+                "session {handle} was closed on {} before it was opened",
+                self.env.task
+            ));
+        }
         let session = sessions
             .entry(handle.to_owned())
             .or_insert_with(|| Arc::new(WorkerSession::new(self.env.clone(), handle, setup)));
@@ -136,7 +147,11 @@ impl Worker {
 
     /// Forgets a session and ends what still runs in it.
     pub(crate) fn close_session(&self, handle: &str) {
-        let session = self.sessions().remove(handle);
+        let session = {
+            let mut sessions = self.sessions();
+            self.closed().insert(handle.to_owned());
+            sessions.remove(handle)
+        };
         if let Some(session) = session {
             session
                 .cancel
@@ -240,6 +255,11 @@ impl Worker {
                 device.resources.cleanup(container);
             }
         }
+    }
+
+    /// Locked after `sessions`, if both are.
+    fn closed(&self) -> MutexGuard<'_, Recent<String>> {
+        self.closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sessions(&self) -> MutexGuard<'_, FxHashMap<String, Arc<WorkerSession>>> {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use tensorfleet_kernel::{LocalRendezvous, Rendezvous};
 use tensorfleet_status::{Result, Status, aborted};
 
-use crate::recent::RecentIds;
+use crate::recent::Recent;
 
 /// How many cleaned steps are remembered. What comes late for a step comes within seconds of its cleanup.
 const CLEANED: usize = 10_000;
@@ -24,7 +24,7 @@ pub(crate) struct Steps(Mutex<State>);
 
 struct State {
     by_id: FxHashMap<i64, Entry>,
-    cleaned: RecentIds,
+    cleaned: Recent<i64>,
 }
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Default for Steps {
     fn default() -> Steps {
         Steps(Mutex::new(State {
             by_id: FxHashMap::default(),
-            cleaned: RecentIds::new(CLEANED),
+            cleaned: Recent::new(CLEANED),
         }))
     }
 }
@@ -110,7 +110,7 @@ impl Steps {
 
 impl State {
     fn entry(&mut self, step_id: i64) -> Result<&mut Entry> {
-        if self.cleaned.contains(step_id) {
+        if self.cleaned.contains(&step_id) {
             return Err(cleaned_up(step_id));
         }
         Ok(self.by_id.entry(step_id).or_default())
