@@ -3,6 +3,7 @@
 
 mod bench;
 mod codegen;
+mod sim;
 mod tensorflow;
 mod test;
 mod tidy;
@@ -18,6 +19,7 @@ usage: cargo xtask TASK
   test [--no-tf] [--fast] [PART…]   everything that guards main
   tidy                              the house rules alone
   bench [PART…]                     times graphs beside TensorFlow
+  sim [--seeds N] [--seed S]        runs whole clusters in virtual time under seeds
   codegen                           writes the Rust code of the .proto files";
 
 fn main() -> ExitCode {
@@ -39,6 +41,7 @@ fn run(args: &[String]) -> Result<()> {
         ("test", rest) => test::run(rest),
         ("tidy", []) => tidy::check_workspace(),
         ("bench", rest) => bench::run(rest),
+        ("sim", rest) => sim::run(rest),
         ("codegen", []) => codegen::run(),
         ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");

@@ -1,8 +1,8 @@
 //! Turns op examples into graphs, runs them on our session and on real TensorFlow, and compares.
 //!
 //! [`cases`] makes the graphs, [`run`] runs one here, [`reference`] runs many there, [`compare`] judges,
-//! [`gradient`] checks gradient rules against numeric differences, [`bench`] times whole graphs. For tests and
-//! benches only.
+//! [`gradient`] checks gradient rules against numeric differences, [`bench`] times whole graphs,
+//! [`sim`] runs whole clusters under seeds. For tests and benches only.
 
 pub mod bench;
 pub mod cases;
@@ -13,3 +13,4 @@ pub mod literal;
 pub mod reference;
 pub mod run;
 mod script;
+pub mod sim;

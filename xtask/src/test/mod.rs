@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::{tensorflow, tidy, workspace};
+use crate::{sim, tensorflow, tidy, workspace};
 use counts::{Counts, check, count_tests};
 
 const USAGE: &str = "usage: cargo xtask test [--no-tf] [--fast] [PART…]";
@@ -80,6 +80,13 @@ const PARTS: &[Part] = &[
         slow: false,
         needs_tensorflow: false,
         run: || tidy::check_workspace().map(|()| Counts::ONE_PASSED),
+    },
+    Part {
+        name: "sim",
+        heading: "whole clusters under seeds",
+        slow: true,
+        needs_tensorflow: false,
+        run: || check(&mut sim::guard()),
     },
     Part {
         name: "records",

@@ -1,7 +1,8 @@
-//! Walks the registry: every op keeps the rules, its examples hold here and in real TensorFlow.
+//! Walks the registry: every op keeps the rules, its examples hold here and in real TensorFlow. And the simulation.
 
 mod examples;
 mod gradients;
 mod rules;
 mod signatures;
+mod sim;
 mod tensorflow;
