@@ -41,9 +41,9 @@ const FILTER_ATTRS: &[&str] = &[
     "dilations: list(int) = [1, 1, 1, 1]",
 ];
 
-const UNIT: (&str, &str) = ("strides", "[1, 1, 1, 1]");
-const VALID: (&str, &str) = ("padding", "'VALID'");
-const SAME: (&str, &str) = ("padding", "'SAME'");
+pub(super) const UNIT: (&str, &str) = ("strides", "[1, 1, 1, 1]");
+pub(super) const VALID: (&str, &str) = ("padding", "'VALID'");
+pub(super) const SAME: (&str, &str) = ("padding", "'SAME'");
 
 const CONV: OpDef = OpDef {
     outputs: &["output: T"],
@@ -236,7 +236,11 @@ fn filter_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     ])
 }
 
-fn geometry(attrs: &WindowAttrs, input: [usize; 4], filter: [usize; 4]) -> Result<Conv2d> {
+pub(super) fn geometry(
+    attrs: &WindowAttrs,
+    input: [usize; 4],
+    filter: [usize; 4],
+) -> Result<Conv2d> {
     if filter[2] == 0 || !input[3].is_multiple_of(filter[2]) {
         return Err(invalid_argument!(
             "input depth must be evenly divisible by filter depth: {} vs {}",

@@ -8,6 +8,8 @@ mod conv_attrs;
 mod cross_entropy;
 mod data_format;
 mod depthwise;
+pub(crate) mod ending;
+mod fused_conv2d;
 mod in_top_k;
 mod l2_loss;
 mod leaky_relu;
@@ -18,7 +20,7 @@ use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "nn",
-    ops: &[&l2_loss::OP],
+    ops: &[&fused_conv2d::OP, &l2_loss::OP],
     tables: &[
         &activation::OPS,
         &batch_norm::OPS,

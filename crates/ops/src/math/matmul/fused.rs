@@ -9,13 +9,13 @@ use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::gemm::{self, Epilogue, Operand};
 use tensorfleet_math::num::Float;
-use tensorfleet_math::par::Serial;
-use tensorfleet_math::unary::{Unary, UnaryElement, apply_in_place};
-use tensorfleet_status::{Result, invalid_argument, unimplemented};
+use tensorfleet_math::unary::UnaryElement;
+use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, bf16, f16};
 
 use super::product_dims;
 use crate::math::elementwise::{input_dtype, no_function};
+use crate::nn::ending::{Ending, Fused, unsupported};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "_FusedMatMul",
@@ -95,60 +95,26 @@ pub(crate) static OP: OpDef = OpDef {
     ..OpDef::BLANK
 };
 
-/// What follows the bias.
-#[derive(Clone, Copy)]
-enum Ending {
-    Nothing,
-    Relu,
-    Function(Unary),
-    LeakyRelu(f32),
-    GeluApproximate,
-    GeluExact,
-}
-
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let transposed = [
         node.attrs.bool("transpose_a")?,
         node.attrs.bool("transpose_b")?,
     ];
-    let ending = ending(node)?;
+    if node.attrs.int("num_args")? != 1 {
+        return Err(invalid_argument!(
+            "fused MatMul must have one extra argument: bias"
+        ));
+    }
+    let ending = match Fused::new(node)? {
+        Fused::Bias(ending) => ending,
+        Fused::BatchNorm(_) => return Err(unsupported(node)),
+    };
     match input_dtype(node) {
         DType::F32 => build_of::<f32>(transposed, ending),
         DType::F16 => build_of::<f16>(transposed, ending),
         DType::BF16 => build_of::<bf16>(transposed, ending),
         other => Err(no_function(&node.op, other)),
     }
-}
-
-fn ending(node: &NodeInfo) -> Result<Ending> {
-    let names = node.attrs.bytes_list("fused_ops")?;
-    let names: Vec<_> = names
-        .iter()
-        .map(|name| String::from_utf8_lossy(name))
-        .collect();
-    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-    if node.attrs.int("num_args")? != 1 {
-        return Err(invalid_argument!(
-            "fused MatMul must have one extra argument: bias"
-        ));
-    }
-    Ok(match names.as_slice() {
-        ["BiasAdd"] => Ending::Nothing,
-        ["BiasAdd", "Relu"] => Ending::Relu,
-        ["BiasAdd", "Relu6"] => Ending::Function(Unary::Relu6),
-        ["BiasAdd", "Elu"] => Ending::Function(Unary::Elu),
-        ["BiasAdd", "Tanh"] => Ending::Function(Unary::Tanh),
-        ["BiasAdd", "Sigmoid"] => Ending::Function(Unary::Sigmoid),
-        ["BiasAdd", "LeakyRelu"] => Ending::LeakyRelu(node.attrs.float("leakyrelu_alpha")?),
-        ["BiasAdd", "GeluApproximate"] => Ending::GeluApproximate,
-        ["BiasAdd", "GeluExact"] => Ending::GeluExact,
-        other => {
-            return Err(unimplemented!(
-                "fusion is not implemented: [{}]",
-                other.join(",")
-            ));
-        }
-    })
 }
 
 fn build_of<T>(transposed: [bool; 2], ending: Ending) -> Result<AnyKernel>
@@ -171,7 +137,7 @@ where
             for (value, bias) in row.iter_mut().zip(&bias[first..]) {
                 *value = value.plus(*bias);
             }
-            finish_row(ending, row);
+            ending.finish(row);
         };
         let epilogue = match ending {
             Ending::Nothing => Epilogue::Bias(bias),
@@ -197,35 +163,4 @@ where
         ctx.set(0, out);
         Ok(())
     })
-}
-
-/// Applies the function to a finished piece of a row.
-fn finish_row<T: Float + UnaryElement>(ending: Ending, row: &mut [T]) {
-    let each = |row: &mut [T], f: &dyn Fn(f32) -> f32| {
-        for value in row {
-            *value = T::from_f32(f(value.to_f32()));
-        }
-    };
-    match ending {
-        Ending::Nothing | Ending::Relu => {}
-        Ending::Function(op) => {
-            // Every float type has the functions an ending can name.
-            let _ = apply_in_place(&Serial, op, row);
-        }
-        Ending::LeakyRelu(alpha) => each(row, &|x| if x > 0.0 { x } else { alpha * x }),
-        Ending::GeluApproximate => each(row, &|x| {
-            let inner = 0.797_884_6 * (x + 0.044_715 * x * x * x);
-            0.5 * x * (1.0 + inner.tanh())
-        }),
-        Ending::GeluExact => {
-            let mut scaled: Vec<f32> = row
-                .iter()
-                .map(|x| x.to_f32() * std::f32::consts::FRAC_1_SQRT_2)
-                .collect();
-            let _ = apply_in_place(&Serial, Unary::Erf, &mut scaled);
-            for (value, erf) in row.iter_mut().zip(scaled) {
-                *value = T::from_f32(0.5 * value.to_f32() * (1.0 + erf));
-            }
-        }
-    }
 }
