@@ -26,6 +26,9 @@ CASES = {
     "trainer_async_resource": Case("trainer_async", RESOURCE, LARGE, limit=240),
     # the workers are TensorFlow's own servers, inside the trainers
     "trainer_mixed": Case("trainer_async", ["--start_server"], LARGE, limit=240, only=["ps"]),
+    # the other way round
+    "trainer_mixed_ps": Case("trainer_async", cluster=LARGE, limit=240, reference=["ps"]),
+    "trainer_sync_mixed_ps": Case("trainer_sync", RESOURCE, LARGE, limit=240, reference=["ps"]),
     "trainer_sync": Case("trainer_sync", cluster=LARGE, limit=240),
     "trainer_sync_resource": Case("trainer_sync", RESOURCE, LARGE, limit=240),
     "restart_ps": Case("restart_ps", cluster=LARGE, limit=300),
@@ -63,6 +66,8 @@ CASES = {
     "open_session": Case("open_session", cluster=LARGE),
     "sparse_clusterspec": Case("sparse_clusterspec", cluster={"ps": [0], "worker": [1, 3]}),
     "serverdef_clusterdef": Case("serverdef_clusterdef", cluster=SMALL),
+    # the master is TensorFlow's own server, inside the program
+    "fused_mixed": Case("fused_mixed", cluster=SMALL, only=["ps"]),
     "partial_run": Case("partial_run", cluster=SMALL),
     "string_sparse": Case("string_sparse", cluster=SMALL),
     "hello_string": Case("hello_string", cluster={"local": 1}),

@@ -18,12 +18,13 @@ from servers import REFERENCE, Cluster
 class Case(object):
     """A program with its arguments, the cluster it needs, and how long it may take.
 
-    `config` is the servers' ConfigProto, `only` the jobs that get servers, `alone` says that nothing else may run.
+    `config` is the servers' ConfigProto, `only` the jobs that get servers, `reference` those whose servers are always
+    TensorFlow's, `alone` says that nothing else may run.
     """
 
-    def __init__(self, script, arguments=(), cluster=None, limit=100, config="", only=(), alone=False):
+    def __init__(self, script, arguments=(), cluster=None, limit=100, config="", only=(), reference=(), alone=False):
         self.script, self.arguments, self.cluster, self.limit = script, list(arguments), cluster, limit
-        self.config, self.only, self.alone = config, only, alone
+        self.config, self.only, self.reference, self.alone = config, only, reference, alone
 
 
 class Suite(object):
@@ -39,7 +40,7 @@ class Suite(object):
         if case.config and "{config}" not in options.server_cmd:
             return "skip", 0.0, "the template has no {config}", None
         workdir = tempfile.mkdtemp(prefix="%s_%s_" % (self.name, name), dir=options.tmp)
-        cluster = Cluster(case.cluster, options.server_cmd, preload, workdir, case.config, case.only)
+        cluster = Cluster(case.cluster, options.server_cmd, preload, workdir, case.config, case.only, case.reference)
         start, why = time.time(), ""
         try:
             cluster.start_all()

@@ -36,10 +36,11 @@ def free_ports(count):
 
 
 class Cluster(object):
-    """`jobs` is {job: number of tasks or their indices}; only tasks of the jobs in `only`, if any, get a server."""
+    """`jobs` is {job: number of tasks or their indices}; only tasks of the jobs in `only`, if any, get a server, those
+    of the jobs in `reference` a server of TensorFlow's."""
 
-    def __init__(self, jobs, template, preload, workdir, config="", only=()):
-        self.template, self.preload, self.workdir = template, preload, workdir
+    def __init__(self, jobs, template, preload, workdir, config="", only=(), reference=()):
+        self.template, self.preload, self.workdir, self.reference = template, preload, workdir, reference
         indices = {job: list(range(n)) if isinstance(n, int) else n for job, n in jobs.items()}
         ports = iter(free_ports(sum(len(n) for n in indices.values())))
         self.addresses = {job: {i: "localhost:%d" % next(ports) for i in n} for job, n in indices.items()}
@@ -76,12 +77,13 @@ class Cluster(object):
             "workdir": shlex.quote(self.workdir),
             "config": shlex.quote(self.config) if self.config else "",
         }
-        command = self.template
+        template = REFERENCE if job in self.reference else self.template
+        command = template
         for word, value in words.items():
             command = command.replace("{%s}" % word, value)
         self.starts += 1
         log = os.path.join(self.workdir, "server_%s_%d_%d.log" % (job, task, self.starts))
-        if self.template == REFERENCE:
+        if template == REFERENCE:
             self.processes[job, task] = self.preload.spawn(shlex.split(command)[1:], log)
         else:
             with open(log, "w") as f:
