@@ -35,6 +35,7 @@ impl Settings {
                 grace: seconds("--grace", args.grace)?,
                 session_idle: (!idle.is_zero()).then_some(idle),
                 admin_token: args.admin_token.clone(),
+                direct_transfers: !args.no_direct_transfers,
                 limits: tensorfleet_rpc::grpc::Limits {
                     max_message_bytes: args.max_message_bytes as usize,
                     ..Default::default()

@@ -10,6 +10,8 @@ use tensorfleet_status::{Result, invalid_argument, permission_denied};
 use tensorfleet_tensor::memory_usage;
 use tokio::sync::watch;
 
+use crate::direct::Leases;
+
 /// `Status`: what the server is doing.
 pub const STATUS: &str = "/tensorfleet.Admin/Status";
 /// `Stop`: ends the server after a grace period.
@@ -58,6 +60,12 @@ pub struct StatusResponse {
     /// The cluster it was started in, with the port it has bound.
     #[prost(message, optional, tag = "12")]
     pub cluster: Option<ClusterDef>,
+    /// Tensors that tasks on the same machine are reading.
+    #[prost(uint64, tag = "13")]
+    pub lent_tensors: u64,
+    /// Bytes that tasks on the same machine were given to read, since the start.
+    #[prost(uint64, tag = "14")]
+    pub lent_bytes: u64,
 }
 
 /// Asks the server to stop.
@@ -87,7 +95,13 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    pub(crate) fn status(&self, master: &Master, worker: &Worker) -> StatusResponse {
+    pub(crate) fn status(
+        &self,
+        master: &Master,
+        worker: &Worker,
+        leases: &Leases,
+    ) -> StatusResponse {
+        let (lent_tensors, lent_bytes) = leases.usage();
         let (worker_sessions, steps) = worker.usage();
         let (live, recycled) = memory_usage();
         StatusResponse {
@@ -103,6 +117,8 @@ impl Admin {
             stopping: self.stop.borrow().is_some(),
             clock_micros: clock_micros(),
             cluster: Some(self.cluster.clone()),
+            lent_tensors: lent_tensors as u64,
+            lent_bytes,
         }
     }
 

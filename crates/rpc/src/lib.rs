@@ -1,6 +1,7 @@
 //! gRPC servers and clients for masters and workers. The only crate that knows gRPC.
 
 pub mod admin;
+mod direct;
 pub mod grpc;
 mod lanes;
 mod master_client;

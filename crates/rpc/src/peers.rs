@@ -7,6 +7,7 @@ use tensorfleet_cluster::{ClusterSpec, Peers, TaskName, Worker, WorkerApi};
 use tensorfleet_proto::ClusterDef;
 use tensorfleet_status::Result;
 
+use crate::direct::Reader;
 use crate::grpc::{Channel, Limits};
 use crate::remote::RemoteWorker;
 
@@ -17,6 +18,7 @@ pub(crate) struct GrpcPeers {
     local: Arc<OnceLock<Weak<Worker>>>,
     addresses: BTreeMap<TaskName, String>,
     limits: Limits,
+    direct_transfers: bool,
     opened: Mutex<BTreeMap<TaskName, Arc<RemoteWorker>>>,
 }
 
@@ -25,12 +27,14 @@ impl GrpcPeers {
         own: TaskName,
         addresses: BTreeMap<TaskName, String>,
         limits: Limits,
+        direct_transfers: bool,
     ) -> GrpcPeers {
         GrpcPeers {
             own,
             local: Arc::default(),
             addresses,
             limits,
+            direct_transfers,
             opened: Mutex::default(),
         }
     }
@@ -64,7 +68,8 @@ impl Peers for GrpcPeers {
             return Some(worker.clone());
         }
         let channel = Channel::new(self.addresses.get(task)?, self.limits.clone());
-        let worker = Arc::new(RemoteWorker::new(task.clone(), channel));
+        let reader = Reader::new(self.direct_transfers);
+        let worker = Arc::new(RemoteWorker::new(task.clone(), channel, reader));
         opened.insert(task.clone(), worker.clone());
         Some(worker)
     }
@@ -75,6 +80,7 @@ impl Peers for GrpcPeers {
             local: self.local.clone(),
             addresses: addresses(&ClusterSpec::from_cluster_def(cluster)?),
             limits: self.limits.clone(),
+            direct_transfers: self.direct_transfers,
             opened: Mutex::default(),
         }))
     }

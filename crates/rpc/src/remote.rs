@@ -1,22 +1,33 @@
 //! [`RemoteWorker`]: another task's worker behind a channel.
 
+use std::time::Duration;
+
 use prost::Message;
 use tensorfleet_cluster::{Answer, TaskName, WorkerApi};
 use tensorfleet_proto as pb;
 use tensorfleet_proto::services::worker as path;
-use tensorfleet_status::Status;
+use tensorfleet_status::{Result, Status};
 
+use crate::direct::Reader;
 use crate::grpc::{CallOptions, Channel};
+
+/// A sender that takes no notice for so long ends its lease by itself.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A worker in another process.
 pub(crate) struct RemoteWorker {
     task: TaskName,
     channel: Channel,
+    reader: Reader,
 }
 
 impl RemoteWorker {
-    pub(crate) fn new(task: TaskName, channel: Channel) -> RemoteWorker {
-        RemoteWorker { task, channel }
+    pub(crate) fn new(task: TaskName, channel: Channel, reader: Reader) -> RemoteWorker {
+        RemoteWorker {
+            task,
+            channel,
+            reader,
+        }
     }
 
     fn call<'a, Q, A>(
@@ -39,6 +50,27 @@ impl RemoteWorker {
                 .await
                 .map_err(|status| self.explain(status, path))
         })
+    }
+
+    /// Tells the sender that it need not keep a tensor any longer; nobody waits for that.
+    fn finished(&self, request_id: i64) {
+        let channel = self.channel.clone();
+        tokio::spawn(async move {
+            let request = pb::MarkRecvFinishedRequest { request_id };
+            let options = CallOptions {
+                deadline: Some(tokio::time::Instant::now() + FINISH_TIMEOUT),
+                wait_for_ready: false,
+            };
+            let answer: Result<pb::MarkRecvFinishedResponse> = channel
+                .unary(path::MARK_RECV_FINISHED, &request, &options)
+                .await;
+            if let Err(error) = answer {
+                tracing::debug!(
+                    "{} was not told of a tensor's end: {error}",
+                    channel.address()
+                );
+            }
+        });
     }
 
     /// Says where a failed call went, in the words that TensorFlow's coordinator looks for.
@@ -102,7 +134,25 @@ impl WorkerApi for RemoteWorker {
     }
 
     fn recv_tensor(&self, request: pb::RecvTensorRequest) -> Answer<'_, pb::RecvTensorResponse> {
-        self.call(path::RECV_TENSOR, request, false)
+        Box::pin(async move {
+            let mut offering = request.clone();
+            if self.channel.is_same_host() {
+                self.reader.offer(&mut offering);
+            }
+            let mut answer: pb::RecvTensorResponse =
+                self.call(path::RECV_TENSOR, offering, false).await?;
+            if !Reader::is_elsewhere(&answer) {
+                return Ok(answer);
+            }
+            match self.reader.fill(request.request_id, &mut answer).await {
+                Ok(()) => self.finished(request.request_id),
+                Err(error) => {
+                    tracing::debug!("{} sends its tensors in messages: {error}", self.task);
+                    answer = self.call(path::RECV_TENSOR, request, false).await?;
+                }
+            }
+            Ok(answer)
+        })
     }
 
     fn logging(&self, request: pb::LoggingRequest) -> Answer<'_, pb::LoggingResponse> {

@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::admin::{Admin, StopOrder};
+use crate::direct::Leases;
 use crate::grpc::{Limits, serve};
 use crate::peers::{GrpcPeers, addresses};
 use crate::services::Services;
@@ -25,7 +26,7 @@ use crate::services::Services;
 /// How long a cancelled step may take to answer before its connection is cut.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
-/// How often idle sessions are looked for, at most.
+/// How often idle sessions and forgotten leases are looked for, at least.
 const COLLECT_EVERY: Duration = Duration::from_secs(10);
 
 /// What a server is made with besides its place in the cluster.
@@ -41,6 +42,8 @@ pub struct ServerOptions {
     pub session_idle: Option<Duration>,
     /// Who has it may stop the server; without one only this machine may.
     pub admin_token: Option<String>,
+    /// Whether large tensors are read out of the memory of tasks on the same machine.
+    pub direct_transfers: bool,
 }
 
 impl Default for ServerOptions {
@@ -51,6 +54,7 @@ impl Default for ServerOptions {
             limits: Limits::default(),
             session_idle: None,
             admin_token: None,
+            direct_transfers: true,
         }
     }
 }
@@ -111,6 +115,7 @@ impl Server {
             task.clone(),
             addresses,
             options.limits.clone(),
+            options.direct_transfers,
         ));
         let env = Arc::new(worker_env(task, &config, &runtime)?);
         let client = env
@@ -144,6 +149,7 @@ impl Server {
             master,
             worker,
             admin,
+            leases: Leases::new(options.direct_transfers),
             max_message_bytes: options.limits.max_message_bytes,
         });
         Ok(Server {
@@ -258,7 +264,7 @@ impl Server {
         let stopped = TellStopped(self.state.clone());
         let idle = self.options.session_idle;
         runtime.spawn(async move {
-            let collector = tokio::spawn(collect_idle(services.master.clone(), idle));
+            let collector = tokio::spawn(collect(services.clone(), idle));
             run(listener, services, limits, stop, grace).await;
             collector.abort();
             drop(stopped);
@@ -319,13 +325,13 @@ async fn run(
     }
 }
 
-async fn collect_idle(master: Arc<Master>, idle: Option<Duration>) {
-    let Some(idle) = idle else {
-        return;
-    };
+/// Lets go of what others left behind.
+async fn collect(services: Arc<Services>, idle: Option<Duration>) {
+    let idle = idle.unwrap_or(Duration::MAX);
     loop {
         tokio::time::sleep((idle / 4).clamp(Duration::from_millis(50), COLLECT_EVERY)).await;
-        master.collect_idle().await;
+        services.leases.end_old();
+        services.master.collect_idle().await;
     }
 }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use prost::Message;
 use tensorfleet_cluster::{Master, Worker, WorkerApi};
+use tensorfleet_proto as pb;
 use tensorfleet_proto::services::{master, worker};
 use tensorfleet_status::{Code, Result, Status, unimplemented};
 use tensorfleet_tensor::Segments;
 
 use crate::admin::{self, Admin};
+use crate::direct::Leases;
 use crate::grpc::{Call, Frames, Service, message};
 
 /// Everything behind one port.
@@ -17,6 +19,7 @@ pub(crate) struct Services {
     pub(crate) master: Arc<Master>,
     pub(crate) worker: Arc<Worker>,
     pub(crate) admin: Admin,
+    pub(crate) leases: Leases,
     pub(crate) max_message_bytes: usize,
 }
 
@@ -37,8 +40,21 @@ impl Services {
         match call.path.as_str() {
             master::RUN_STEP => self.answer(body, |request| m.run_step(request)).await,
             worker::RUN_GRAPH => self.answer(body, |request| w.run_graph(request)).await,
-            worker::RECV_TENSOR => self.answer(body, |request| w.recv_tensor(request)).await,
-            worker::CLEANUP_GRAPH => self.answer(body, |request| w.cleanup_graph(request)).await,
+            worker::RECV_TENSOR => self.answer(body, |request| self.recv_tensor(request)).await,
+            worker::CLEANUP_GRAPH => {
+                self.answer(body, |request: pb::CleanupGraphRequest| {
+                    self.leases.end_step(request.step_id);
+                    w.cleanup_graph(request)
+                })
+                .await
+            }
+            worker::MARK_RECV_FINISHED => {
+                self.answer(body, |request: pb::MarkRecvFinishedRequest| async move {
+                    self.leases.end(request.request_id);
+                    Ok(pb::MarkRecvFinishedResponse {})
+                })
+                .await
+            }
 
             master::CREATE_SESSION => self.answer(body, |request| m.create_session(request)).await,
             master::EXTEND_SESSION => self.answer(body, |request| m.extend_session(request)).await,
@@ -74,7 +90,7 @@ impl Services {
             worker::LOGGING => self.answer(body, |request| w.logging(request)).await,
 
             admin::STATUS => {
-                let status = self.admin.status(m, w);
+                let status = self.admin.status(m, w, &self.leases);
                 self.answer(body, |_: admin::StatusRequest| async { Ok(status) })
                     .await
             }
@@ -93,6 +109,22 @@ impl Services {
                 Err(Status::new(Code::Unimplemented, ""))
             }
         }
+    }
+
+    /// A tensor in the answer, or where it is if the receiver can read our memory.
+    async fn recv_tensor(&self, request: pb::RecvTensorRequest) -> Result<pb::RecvTensorResponse> {
+        let (id, step_id) = (request.request_id, request.step_id);
+        let offered = self.leases.is_offer(&request);
+        if !offered && let Some(kept) = self.leases.end(id) {
+            // It could not read our memory after all.
+            return Ok(kept);
+        }
+        let answer = self.worker.recv_tensor(request).await?;
+        Ok(if offered {
+            self.leases.lend(id, step_id, answer)
+        } else {
+            answer
+        })
     }
 
     async fn answer<Q, A, F>(&self, body: Frames, call: impl FnOnce(Q) -> F) -> Result<Segments>

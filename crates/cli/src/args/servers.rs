@@ -154,6 +154,9 @@ pub(crate) struct ServerArgs {
         default_value_t = 2_147_483_647
     )]
     pub(crate) max_message_bytes: u32,
+    /// Send large tensors in messages also to tasks on the same machine, which otherwise read them out of memory.
+    #[arg(long = "no_direct_transfers", alias = "no-direct-transfers")]
+    pub(crate) no_direct_transfers: bool,
     /// Who has this token may stop the server; without one only this machine may.
     #[arg(
         long = "admin_token",
@@ -180,6 +183,7 @@ impl ServerArgs {
             grace,
             session_idle,
             max_message_bytes,
+            no_direct_transfers,
             admin_token: _,
             log,
         } = self;
@@ -196,6 +200,7 @@ impl ServerArgs {
         let switches = [
             (allow_soft_placement, "--allow_soft_placement"),
             (log_device_placement, "--log_device_placement"),
+            (no_direct_transfers, "--no_direct_transfers"),
         ];
         let switches = switches.into_iter().filter(|(on, _)| **on);
         flags.extend(switches.map(|(_, flag)| flag.to_owned()));

@@ -1,5 +1,6 @@
 //! The client side: a channel that connects when it is needed and again when it broke.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ struct Inner {
     token: Option<HeaderValue>,
     limits: Limits,
     connection: Mutex<Option<SendRequest<Bytes>>>,
+    /// Whether the server was on this machine when it was last connected.
+    same_host: AtomicBool,
     /// One connects, the others wait for it.
     connecting: tokio::sync::Mutex<()>,
 }
@@ -56,6 +59,7 @@ impl Channel {
             token,
             limits,
             connection: Mutex::new(None),
+            same_host: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::new(()),
         }))
     }
@@ -63,6 +67,11 @@ impl Channel {
     /// Where it leads.
     pub fn address(&self) -> &str {
         &self.0.address
+    }
+
+    /// Whether the server is on this machine; `false` as long as that is not known.
+    pub fn is_same_host(&self) -> bool {
+        self.0.same_host.load(Ordering::Relaxed)
     }
 
     /// Makes a unary call. Dropping the future cancels the call.
@@ -131,6 +140,11 @@ impl Channel {
             .await
             .map_err(|_| failed(&format_args!("no answer within {CONNECT_TIMEOUT:?}")))?
             .map_err(|error| failed(&error))?;
+        let same_host = match (stream.local_addr(), stream.peer_addr()) {
+            (Ok(ours), Ok(theirs)) => ours.ip() == theirs.ip(),
+            _ => false,
+        };
+        self.0.same_host.store(same_host, Ordering::Relaxed);
         // It fails only on sockets that are closed already.
         let _ = stream.set_nodelay(true);
         let (sender, connection) = h2::client::Builder::new()

@@ -10,6 +10,7 @@ use tensorfleet_status::{Result, Status, internal, resource_exhausted, unimpleme
 use tensorfleet_tensor::Segments;
 
 use super::frames::Frames;
+use super::gather::Gather;
 use super::status::from_h2;
 
 /// What TensorFlow says to a message that is none.
@@ -53,10 +54,17 @@ pub(crate) async fn read(
 ) -> Result<Frames> {
     let mut frames = Frames::default();
     let mut prefix = None;
+    let mut gather = None::<Gather>;
     while let Some(piece) = stream.data().await {
         let piece = piece.map_err(|error| from_h2(&error))?;
         // The sender may go on: what was received is in our hands now.
         let _ = stream.flow_control().release_capacity(piece.len());
+        if let Some(gather) = &mut gather {
+            if gather.push(&piece) < piece.len() {
+                return Err(internal!("{UNPARSABLE}"));
+            }
+            continue;
+        }
         frames.push(piece);
         if prefix.is_none() && frames.remaining() >= PREFIX {
             prefix = Some(read_prefix(&mut frames, limit)?);
@@ -64,6 +72,14 @@ pub(crate) async fn read(
         if prefix.is_some_and(|(_, len)| frames.remaining() > len) {
             return Err(internal!("{UNPARSABLE}"));
         }
+        if let Some((false, len)) = prefix {
+            gather = Gather::start(&mut frames, len);
+        }
+    }
+    if let (Some(gather), Some((_, len))) = (gather, prefix)
+        && gather.len() == len
+    {
+        frames.push(gather.finish());
     }
     match prefix {
         Some((false, len)) if frames.remaining() == len => Ok(frames),

@@ -5,6 +5,7 @@
 
 mod client;
 mod frames;
+mod gather;
 pub(crate) mod message;
 mod progress;
 mod server;

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod common;
+mod direct;
 mod disconnect;
 mod hostile;
 mod lifecycle;

@@ -2,11 +2,14 @@
 
 use std::thread;
 
+use tensorfleet_rpc::ServerOptions;
 use tensorfleet_status::Code;
 use tensorfleet_tensor::{Shape, Tensor};
 
 use crate::cluster::{free_address, task};
-use crate::common::{float, put, queue, run, server, session, size, value, variable};
+use crate::common::{
+    cluster, float, graph, put, queue, run, server, session, session_of, size, value, variable,
+};
 
 #[test]
 fn many_threads_share_a_session() {
@@ -47,7 +50,7 @@ fn many_sessions_open_grow_run_and_close_at_once() {
                     let own = session(target, &variable("sessions"));
                     run(&own, "more").unwrap();
                     let extra = format!("extra = float[]{{{number}}}");
-                    own.extend(&crate::common::graph(&extra)).unwrap();
+                    own.extend(&graph(&extra)).unwrap();
                     assert_eq!(value(&own, "extra:0").unwrap(), number as f32);
                     if round % 2 == 0 {
                         own.close().unwrap();
@@ -115,4 +118,28 @@ fn sixty_four_megabytes_come_back_the_same() {
     let fetched = session.run(&[("x:0", big.clone())], &["y:0"], &[]).unwrap();
     assert_eq!(fetched[0].shape(), big.shape());
     assert!(fetched[0].bytes() == big.bytes());
+}
+
+#[test]
+fn a_step_may_span_sixty_four_tasks() {
+    const TASKS: usize = 64;
+    let options = vec![ServerOptions::default(); TASKS];
+    let servers = cluster(&[("worker", options)]);
+    let mut text = String::new();
+    let mut terms = Vec::new();
+    for task in 0..TASKS {
+        text += &format!("a{task} = float[]{{{task}}}\nn{task} = Neg(a{task})\n");
+        terms.push(format!("n{task}"));
+    }
+    text += &format!("sum = AddN([{}])", terms.join(", "));
+    let mut def = graph(&text);
+    for node in &mut def.node {
+        let task: usize = node.name[1..].parse().unwrap_or(0);
+        node.device = format!("/job:worker/task:{task}");
+    }
+    let session = session_of(servers[TASKS / 2].target(), &def);
+    for _ in 0..3 {
+        assert_eq!(value(&session, "sum:0").unwrap(), -2016.0);
+    }
+    session.close().unwrap();
 }

@@ -273,3 +273,53 @@ fn wrong_keys_sessions_and_graphs() {
     foreign.open("theirs");
     assert_status(run("theirs"), Code::Aborted, "no such graph");
 }
+
+#[test]
+fn a_receiver_that_cannot_read_memory_asks_again_for_a_message() {
+    let server = server();
+    let foreign = Foreign::new(&server);
+    foreign.open("direct");
+    let text = format!(
+        "shape = int32[1]{{100000}}
+         one = float[]{{1}}
+         ones = Fill(shape, one)
+         s = _Send(ones) {{tensor_name='edge', send_device='{CPU}', send_device_incarnation={}, recv_device='{CLIENT}'}}",
+        foreign.incarnation as i64
+    );
+    let graph_handle = foreign.register_graph("direct", &text);
+    let run = pb::RunGraphRequest {
+        session_handle: "direct".into(),
+        create_worker_session_called: true,
+        graph_handle,
+        step_id: 77,
+        ..pb::RunGraphRequest::default()
+    };
+    let _: pb::RunGraphResponse = foreign.raw.unary(path::RUN_GRAPH, &run).unwrap();
+    let plain = foreign.receive(77);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let pids = std::fs::read_link("/proc/self/ns/pid").unwrap();
+    let host = format!("{} {}", boot.trim(), pids.display());
+    // The first field, a string.
+    let mut value = vec![0x0a, u8::try_from(host.len()).unwrap()];
+    value.extend(host.as_bytes());
+    let offering = pb::RecvTensorRequest {
+        transport_options: Some(pb::google::protobuf::Any {
+            type_url: "tensorfleet.Offer".into(),
+            value: value.into(),
+        }),
+        ..plain.clone()
+    };
+    let lent: pb::RecvTensorResponse = foreign.raw.unary(path::RECV_TENSOR, &offering).unwrap();
+    assert!(lent.require_ack && lent.transport_options.is_some());
+    assert!(lent.tensor.unwrap().tensor_content.is_empty());
+    assert_eq!(foreign.raw.status().lent_tensors, 1);
+
+    let sent: pb::RecvTensorResponse = foreign.raw.unary(path::RECV_TENSOR, &plain).unwrap();
+    let tensor = Tensor::from_proto(&sent.tensor.unwrap()).unwrap();
+    assert_eq!(tensor.slice::<f32>().unwrap(), [1.0; 100_000]);
+    assert_eq!(foreign.raw.status().lent_tensors, 0);
+    let twice = foreign
+        .raw
+        .unary::<_, pb::RecvTensorResponse>(path::RECV_TENSOR, &plain);
+    assert_status(twice, Code::Aborted, "received twice");
+}

@@ -1,0 +1,200 @@
+//! [`Reader`]: takes tensors from where another task keeps them.
+
+use std::io::IoSliceMut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use tensorfleet_proto::{RecvTensorRequest, RecvTensorResponse, TensorProto};
+use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_tensor::{Buffer, PortType, Shape};
+
+use super::{LOCATION, Location, OFFER, Offer, host, pack, unpack};
+
+/// Up to this size reading takes less time than finding a thread that may block.
+const INLINE_TO: u64 = 2 << 20;
+
+/// What one task knows about reading another one's memory.
+pub(crate) struct Reader {
+    /// It was tried and did not work, or is not wanted.
+    gave_up: AtomicBool,
+}
+
+impl Reader {
+    pub(crate) fn new(enabled: bool) -> Reader {
+        Reader {
+            gave_up: AtomicBool::new(!enabled),
+        }
+    }
+
+    /// Tells the sender that its memory could be read.
+    pub(crate) fn offer(&self, request: &mut RecvTensorRequest) {
+        if let Some(host) = host()
+            && !self.gave_up.load(Ordering::Relaxed)
+        {
+            let host = host.to_owned();
+            request.transport_options = Some(pack(OFFER, &Offer { host }));
+        }
+    }
+
+    /// Whether an answer says where its tensor is instead of bringing it.
+    pub(crate) fn is_elsewhere(answer: &RecvTensorResponse) -> bool {
+        location(answer).is_some()
+    }
+
+    /// Fills the tensor of an answer in. After an error this sender gets no more offers.
+    pub(crate) async fn fill(
+        &self,
+        request_id: i64,
+        answer: &mut RecvTensorResponse,
+    ) -> Result<()> {
+        let (Some(location), Some(tensor)) = (location(answer), &mut answer.tensor) else {
+            return Ok(());
+        };
+        let read = async {
+            check_len(tensor, location.len)?;
+            if location.len <= INLINE_TO {
+                return read(&location, request_id as u64);
+            }
+            tokio::task::spawn_blocking(move || read(&location, request_id as u64))
+                .await
+                .unwrap_or_else(|error| Err(internal!("reading a tensor was given up: {error}")))
+        };
+        match read.await {
+            Ok(content) => {
+                tensor.tensor_content = content;
+                answer.transport_options = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.gave_up.store(true, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn location(answer: &RecvTensorResponse) -> Option<Location> {
+    unpack(LOCATION, answer.transport_options.as_ref())
+}
+
+/// What is read must be what the tensor holds: nobody makes us allocate anything else.
+fn check_len(tensor: &TensorProto, len: u64) -> Result<()> {
+    let dtype = PortType::from_number(tensor.dtype)?.dtype;
+    let fits = match (dtype.size(), &tensor.tensor_shape) {
+        (Some(size), Some(shape)) if dtype.is_plain() => {
+            size as u64 * Shape::from_proto(shape)?.elements() as u64 == len
+        }
+        // Encoded values are as long as they are, but no longer than a message.
+        _ => len <= i32::MAX as u64,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(invalid_argument!(
+            "a {dtype} tensor is said to have {len} bytes, which is not what its shape needs"
+        ))
+    }
+}
+
+/// Reads the content, then sees that it was still lent to this request.
+fn read(location: &Location, request_id: u64) -> Result<Bytes> {
+    let pid = i32::try_from(location.pid)
+        .map(Pid::from_raw)
+        .map_err(|_| invalid_argument!("no process has the id {}", location.pid))?;
+    let mut content = Buffer::new(location.len as usize);
+    if let Some(target) = content.bytes_mut() {
+        copy(pid, location.address, target)?;
+    }
+    let mut proof = [0; 8];
+    copy(pid, location.proof, &mut proof)?;
+    if u64::from_ne_bytes(proof) != request_id {
+        return Err(internal!(
+            "the tensor was gone before process {pid} could be read"
+        ));
+    }
+    Ok(content.to_shared())
+}
+
+fn copy(pid: Pid, address: u64, target: &mut [u8]) -> Result<()> {
+    let mut done = 0;
+    while done < target.len() {
+        let rest = &mut target[done..];
+        let remote = RemoteIoVec {
+            base: (address as usize).wrapping_add(done),
+            len: rest.len(),
+        };
+        match process_vm_readv(pid, &mut [IoSliceMut::new(rest)], &[remote]) {
+            Ok(0) => return Err(internal!("process {pid} has no memory at {address:#x}")),
+            Ok(count) => done += count,
+            Err(error) => {
+                return Err(internal!(
+                    "the memory of process {pid} cannot be read: {error}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(content: &[u8], proof: &u64) -> Location {
+        Location {
+            pid: std::process::id(),
+            address: content.as_ptr().addr() as u64,
+            len: content.len() as u64,
+            proof: std::ptr::from_ref(proof).addr() as u64,
+        }
+    }
+
+    #[test]
+    fn reads_what_is_still_lent() {
+        let content: Vec<u8> = (0..100_000).map(|byte| byte as u8).collect();
+        let proof = 7;
+        let location = location(&content, &proof);
+        assert_eq!(read(&location, 7).unwrap(), content);
+        let error = read(&location, 8).unwrap_err();
+        assert!(error.message().contains("was gone"), "{error}");
+    }
+
+    #[test]
+    fn refuses_what_is_not_there() {
+        let (content, proof) = ([1u8; 16], 7);
+        let there = location(&content, &proof);
+        let nowhere = [
+            Location {
+                address: 8,
+                ..there
+            },
+            Location { proof: 8, ..there },
+            Location {
+                address: u64::MAX - 4,
+                ..there
+            },
+            Location {
+                pid: u32::MAX,
+                ..there
+            },
+            Location {
+                pid: i32::MAX as u32,
+                ..there
+            },
+        ];
+        for location in nowhere {
+            assert!(read(&location, 7).is_err(), "{location:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_lengths_that_are_not_the_tensors() {
+        let tensor = tensorfleet_tensor::Tensor::vector(&[1f32; 100]);
+        let proto = tensor.to_proto().unwrap();
+        assert!(check_len(&proto, 400).is_ok());
+        assert!(check_len(&proto, 1 << 40).is_err());
+        assert!(check_len(&TensorProto { dtype: 7, ..proto }, 1 << 40).is_err());
+    }
+}
