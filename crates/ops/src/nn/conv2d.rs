@@ -13,7 +13,7 @@ use tensorfleet_math::conv::{
 };
 use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, Shape};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::conv_attrs::{WindowAttrs, four, with_attrs};
 use crate::by_float;
@@ -236,11 +236,7 @@ fn filter_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     ])
 }
 
-pub(super) fn geometry(
-    attrs: &WindowAttrs,
-    input: [usize; 4],
-    filter: [usize; 4],
-) -> Result<Conv2d> {
+fn geometry(attrs: &WindowAttrs, input: [usize; 4], filter: [usize; 4]) -> Result<Conv2d> {
     if filter[2] == 0 || !input[3].is_multiple_of(filter[2]) {
         return Err(invalid_argument!(
             "input depth must be evenly divisible by filter depth: {} vs {}",
@@ -279,24 +275,38 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn convolve<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let (input, filter) = (ctx.input(0)?, ctx.input(1)?);
-        let conv = geometry(
-            &attrs,
-            four(input.shape(), "input")?,
-            four(filter.shape(), "filter")?,
-        )?;
-        let mut out = ctx.allocate(T::DTYPE, output_shape(&conv)?)?;
-        forward(
-            ctx.par(),
-            &conv,
-            input.slice::<T>()?,
-            filter.slice::<T>()?,
-            out.slice_mut::<T>()?,
-            Epilogue::default(),
-        );
+        let conv = inputs_geometry(ctx, &attrs)?;
+        let out = convolved(ctx, &conv, Epilogue::<T>::default())?;
         ctx.set(0, out);
         Ok(())
     })
+}
+
+/// The convolution of the first input with the second.
+pub(super) fn inputs_geometry(ctx: &KernelCtx<'_>, attrs: &WindowAttrs) -> Result<Conv2d> {
+    geometry(
+        attrs,
+        four(ctx.input(0)?.shape(), "input")?,
+        four(ctx.input(1)?.shape(), "filter")?,
+    )
+}
+
+/// Convolves the first input with the second.
+pub(super) fn convolved<T: Element + ConvElement>(
+    ctx: &KernelCtx<'_>,
+    conv: &Conv2d,
+    epilogue: Epilogue<'_, T>,
+) -> Result<Tensor> {
+    let mut out = ctx.allocate(T::DTYPE, output_shape(conv)?)?;
+    forward(
+        ctx.par(),
+        conv,
+        ctx.input(0)?.slice::<T>()?,
+        ctx.input(1)?.slice::<T>()?,
+        out.slice_mut::<T>()?,
+        epilogue,
+    );
+    Ok(out)
 }
 
 /// The shape in an int32 input of four sizes.

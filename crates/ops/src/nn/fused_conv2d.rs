@@ -7,15 +7,15 @@
 use tensorfleet_graph::example::{Lit, ex_attrs, ex_ref, f32s};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::conv::{Element as ConvElement, forward};
+use tensorfleet_math::conv::Element as ConvElement;
 use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_math::num::{Float, Num, Real};
 use tensorfleet_math::unary::UnaryElement;
 use tensorfleet_status::{Result, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, f16};
 
-use super::conv_attrs::{WindowAttrs, four};
-use super::conv2d::{SAME, UNIT, VALID, geometry, output_shape};
+use super::conv_attrs::WindowAttrs;
+use super::conv2d::{SAME, UNIT, VALID, convolved, inputs_geometry};
 use super::ending::{Ending, Fused};
 
 const BIAS: [(&str, &str); 2] = [("num_args", "1"), ("fused_ops", "['BiasAdd']")];
@@ -132,13 +132,7 @@ where
     T: Element + ConvElement + Float + UnaryElement,
 {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let (input, filter) = (ctx.input(0)?, ctx.input(1)?);
-        let conv = geometry(
-            &attrs,
-            four(input.shape(), "input")?,
-            four(filter.shape(), "filter")?,
-        )?;
-        let mut out = ctx.allocate(T::DTYPE, output_shape(&conv)?)?;
+        let conv = inputs_geometry(ctx, &attrs)?;
         let argument = |index: usize| {
             let tensor = ctx.input(2 + index)?;
             if tensor.rank() != 1 || tensor.elements() != conv.out_channels {
@@ -177,14 +171,7 @@ where
                 Epilogue::Rows(&scaled)
             }
         };
-        forward(
-            ctx.par(),
-            &conv,
-            input.slice::<T>()?,
-            filter.slice::<T>()?,
-            out.slice_mut::<T>()?,
-            epilogue,
-        );
+        let out = convolved(ctx, &conv, epilogue)?;
         ctx.set(0, out);
         Ok(())
     })
