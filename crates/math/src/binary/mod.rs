@@ -32,6 +32,7 @@ mod tests;
 
 use crate::broadcast::{Broadcast, run2, run2_lhs, run2_rhs};
 use crate::num::Element;
+use crate::num::isa::Over2;
 use crate::par::Par;
 
 pub use compare::{Compare, CompareElement, compare};
@@ -142,6 +143,21 @@ pub trait BinaryElement: Element {
     /// Computes a run on this thread; all slices have the same length and `op` is supported.
     #[doc(hidden)]
     fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]);
+
+    /// A loop that writes over the input on this side, which is its first argument. Without one the loop of `run` gets a copy.
+    #[doc(hidden)]
+    fn over(_op: Binary, _side: Side) -> Option<Over2<Self>> {
+        None
+    }
+}
+
+/// One of the two inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first.
+    Left,
+    /// The second.
+    Right,
 }
 
 fn admit<T: BinaryElement>(op: Binary, broadcast: &Broadcast, y: &[T]) -> Result<(), Fault> {
@@ -193,7 +209,8 @@ pub fn apply_lhs<T: BinaryElement>(
     y: &[T],
 ) -> Result<(), Fault> {
     admit(op, broadcast, y)?;
-    run2_lhs(par, broadcast, op.grain(), x, y, |x, y, out| {
+    let over = T::over(op, Side::Left);
+    run2_lhs(par, broadcast, op.grain(), (x, y), over, |x, y, out| {
         T::run(op, x, y, out)
     });
     Ok(())
@@ -214,7 +231,8 @@ pub fn apply_rhs<T: BinaryElement>(
     y: &mut [T],
 ) -> Result<(), Fault> {
     admit(op, broadcast, y)?;
-    run2_rhs(par, broadcast, op.grain(), x, y, |x, y, out| {
+    let over = T::over(op, Side::Right);
+    run2_rhs(par, broadcast, op.grain(), (x, y), over, |x, y, out| {
         T::run(op, x, y, out)
     });
     Ok(())

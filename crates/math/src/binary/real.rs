@@ -2,10 +2,10 @@
 
 use half::{bf16, f16};
 
-use super::{Binary, BinaryElement};
+use super::{Binary, BinaryElement, Side};
 use crate::broadcast::BLOCK;
 use crate::num::convert::{HalfOrSingle, half2};
-use crate::num::isa::{Isa, Kernel2, Map2, kernel2, scalar2};
+use crate::num::isa::{Isa, Kernel2, Map2, Over2, Swapped, kernel2, kernel2_over, scalar2};
 use crate::num::{Real, lanes};
 use crate::unary::{SELU_ALPHA, SELU_SCALE};
 
@@ -111,6 +111,10 @@ impl BinaryElement for f32 {
             kernel(x, y, out);
         }
     }
+
+    fn over(op: Binary, side: Side) -> Option<Over2<f32>> {
+        table_over(op, side)
+    }
 }
 
 impl BinaryElement for f64 {
@@ -122,6 +126,27 @@ impl BinaryElement for f64 {
         if let Some(kernel) = table_f64(op) {
             kernel(x, y, out);
         }
+    }
+}
+
+/// Loops that write over an input, for the functions that take no longer than the copy that others need.
+fn table_over(op: Binary, side: Side) -> Option<Over2<f32>> {
+    fn over<M: Map2<f32>>(side: Side) -> Option<Over2<f32>> {
+        Some(match side {
+            Side::Left => kernel2_over::<f32, M>(),
+            Side::Right => kernel2_over::<f32, Swapped<M>>(),
+        })
+    }
+    match op {
+        Binary::Add => over::<Add>(side),
+        Binary::Div => over::<Div>(side),
+        Binary::Maximum => over::<Maximum>(side),
+        Binary::Minimum => over::<Minimum>(side),
+        Binary::Mul => over::<Mul>(side),
+        Binary::ReluGrad => over::<ReluGrad>(side),
+        Binary::SquaredDifference => over::<SquaredDifference>(side),
+        Binary::Sub => over::<Sub>(side),
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Drives a two-input loop over the runs of two views, with a new output or one of the inputs as output.
 
 use super::{BLOCK, Broadcast, Reader};
+use crate::num::isa::Over2;
 use crate::par::{Par, chunks_mut};
 
 /// `out = f(a, b)`.
@@ -37,61 +38,76 @@ pub(crate) fn run2<T: Copy + Send + Sync, O: Send>(
     });
 }
 
-/// `a = f(a, b)`; `a` has the output's shape.
+/// `a = f(a, b)`; `a` has the output's shape. `over` is a loop that does it in place, if there is one.
 pub(crate) fn run2_lhs<T: Copy + Default + Send + Sync>(
     par: &dyn Par,
     broadcast: &Broadcast,
     grain: usize,
-    a: &mut [T],
-    b: &[T],
+    (a, b): (&mut [T], &[T]),
+    over: Option<Over2<T>>,
     f: impl Fn(&[T], &[T], &mut [T]) + Sync,
 ) {
     assert!(
         broadcast.lhs.is_full(),
         "the left input is broadcast and cannot be the output"
     );
-    in_place(par, broadcast.len(), &broadcast.rhs, grain, a, b, f);
+    check_len(broadcast, a.len());
+    match over {
+        Some(over) => over_in_place(par, &broadcast.rhs, grain, a, b, over),
+        None => in_place(par, &broadcast.rhs, grain, a, b, f),
+    }
 }
 
-/// `b = f(a, b)`; `b` has the output's shape.
+/// `b = f(a, b)`; `b` has the output's shape. `over` is a loop that does it in place, given `b` first.
 pub(crate) fn run2_rhs<T: Copy + Default + Send + Sync>(
     par: &dyn Par,
     broadcast: &Broadcast,
     grain: usize,
-    a: &[T],
-    b: &mut [T],
+    (a, b): (&[T], &mut [T]),
+    over: Option<Over2<T>>,
     f: impl Fn(&[T], &[T], &mut [T]) + Sync,
 ) {
     assert!(
         broadcast.rhs.is_full(),
         "the right input is broadcast and cannot be the output"
     );
-    in_place(
-        par,
-        broadcast.len(),
-        &broadcast.lhs,
-        grain,
-        b,
-        a,
-        |b, a, out| f(a, b, out),
-    );
+    check_len(broadcast, b.len());
+    match over {
+        Some(over) => over_in_place(par, &broadcast.lhs, grain, b, a, over),
+        None => in_place(par, &broadcast.lhs, grain, b, a, |b, a, out| f(a, b, out)),
+    }
+}
+
+/// `mine = over(mine, other)`.
+fn over_in_place<T: Copy + Send + Sync>(
+    par: &dyn Par,
+    view: &super::View,
+    grain: usize,
+    mine: &mut [T],
+    other: &[T],
+    over: Over2<T>,
+) {
+    chunks_mut(par, mine, grain, |mut at, mut mine| {
+        let mut other = Reader::new(view, other, mine.len());
+        while !mine.is_empty() {
+            let run = mine.len().min(other.run(at));
+            let (now, later) = mine.split_at_mut(run);
+            over(now, other.get(at, run));
+            at += run;
+            mine = later;
+        }
+    });
 }
 
 /// `mine = f(mine, other)`: a block of `mine` is copied first, so that the loop sees no aliasing and vectorises.
 fn in_place<T: Copy + Default + Send + Sync>(
     par: &dyn Par,
-    len: usize,
     view: &super::View,
     grain: usize,
     mine: &mut [T],
     other: &[T],
     f: impl Fn(&[T], &[T], &mut [T]) + Sync,
 ) {
-    assert_eq!(
-        len,
-        mine.len(),
-        "the length of the output is not that of the broadcast"
-    );
     chunks_mut(par, mine, grain, |mut at, mine| {
         let mut other = Reader::new(view, other, mine.len());
         with_block(mine.len(), |buffer| {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::num::isa::Over2;
 use crate::par::{Pool, Serial};
 
 /// Reads the input for each output element by its indices.
@@ -45,6 +46,18 @@ fn check(a: &[usize], b: &[usize]) {
             *out = x.wrapping_mul(31).wrapping_sub(*y);
         }
     };
+    fn over_lhs(x: &mut [u32], y: &[u32]) {
+        assert_eq!(x.len(), y.len());
+        for (x, y) in x.iter_mut().zip(y) {
+            *x = x.wrapping_mul(31).wrapping_sub(*y);
+        }
+    }
+    fn over_rhs(y: &mut [u32], x: &[u32]) {
+        assert_eq!(x.len(), y.len());
+        for (x, y) in x.iter().zip(y) {
+            *y = x.wrapping_mul(31).wrapping_sub(*y);
+        }
+    }
     let plan = Broadcast::new(a, b).unwrap();
     assert_eq!(plan.len(), want.len());
     assert_eq!(
@@ -61,14 +74,18 @@ fn check(a: &[usize], b: &[usize]) {
         run2(&pool, &plan, grain, (&x, &y), &mut out, f);
         assert_eq!(out, want, "{a:?} {b:?}");
         if plan.lhs_is_full() {
-            let mut x = x.clone();
-            run2_lhs(&Serial, &plan, grain, &mut x, &y, f);
-            assert_eq!(x, want);
+            for over in [None, Some(over_lhs as Over2<u32>)] {
+                let mut x = x.clone();
+                run2_lhs(&Serial, &plan, grain, (&mut x, &y), over, f);
+                assert_eq!(x, want);
+            }
         }
         if plan.rhs_is_full() {
-            let mut y = y.clone();
-            run2_rhs(&pool, &plan, grain, &x, &mut y, f);
-            assert_eq!(y, want);
+            for over in [None, Some(over_rhs as Over2<u32>)] {
+                let mut y = y.clone();
+                run2_rhs(&pool, &plan, grain, (&x, &mut y), over, f);
+                assert_eq!(y, want);
+            }
         }
     }
 }

@@ -15,9 +15,11 @@ use super::{Epilogue, Job, Operand, scratch, thin};
 use crate::par::Par;
 
 /// Multiply-adds below which a second thread costs more than it brings.
-pub(super) const PARALLEL_WORK: usize = 600_000;
-/// Depth of a slice: a panel of B of this depth stays in the first-level cache while the panels of A pass.
-const DEPTH: usize = 288;
+pub(super) const PARALLEL_WORK: usize = 360_000;
+/// Multiply-adds of a task that a thread may as well have many of; smaller ones pack too much twice.
+const LARGE_TASK: usize = 8 << 20;
+/// Depth of a slice: a panel of B of this depth stays in the first-level cache, by and large, while the panels of A pass.
+const DEPTH: usize = 400;
 /// Depth that is not sliced: going over C once makes up for the worse fit.
 const WHOLE_DEPTH: usize = 512;
 /// Bytes of packed A that stay in the second-level cache.
@@ -68,9 +70,15 @@ impl Grid {
     fn new<T>(threads: usize, kernels: &Kernels<T>, m: usize, n: usize, k: usize) -> Self {
         let units = (kernels.rows(), kernels.columns());
         let work = m.saturating_mul(n).saturating_mul(k);
+        // More tasks than threads, so that a thread that comes late does not hold up the rest.
+        let most = if work / (4 * threads) >= LARGE_TASK {
+            4 * threads
+        } else {
+            2 * threads
+        };
         let tasks = match work / (PARALLEL_WORK / 2) {
             0 | 1 => 1,
-            w if threads > 1 => w.min(4 * threads),
+            w if threads > 1 => w.min(most),
             _ => 1,
         };
         // Few threads' worth of tasks is uneven unless it is a multiple of the threads.

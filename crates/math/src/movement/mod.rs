@@ -9,7 +9,8 @@
 //! | StridedSliceAssign, StridedSliceGrad (on zeros), SliceGrad | [`paste_view`]; adding instead of writing: [`add_view`] |
 //! | ConcatV2, Pack, Pad(V2), MirrorPad and its gradient | [`concat`], [`pad`], [`remap`] with [`mirrored`], [`remap_add`] |
 //! | GatherV2, ResourceGather, GatherNd | [`gather`], with [`flatten_coordinates`] for Nd |
-//! | Scatter{Update,Add,…}, ScatterNd…, DynamicStitch | [`scatter`], with [`flatten_coordinates`] for Nd |
+//! | Scatter{Add,…}, ScatterNd…, DynamicStitch | [`scatter`], with [`flatten_coordinates`] for Nd |
+//! | ScatterUpdate, TensorScatterUpdate | [`scatter_update_bytes`] |
 //! | OneHot, Where, Unique, TopK, DynamicPartition | [`one_hot`], [`coordinates_of`], [`unique`], [`top_k`], [`partition_positions`] |
 //!
 //! Indices come from data: a bad one is returned as [`BadIndex`] before anything is written. Shapes come from callers who have
@@ -21,11 +22,13 @@ mod gather;
 mod index;
 mod join;
 pub(crate) mod mover;
+mod overwrite;
 mod pick;
 pub(crate) mod prefetch;
 mod remap;
 pub(crate) mod scatter;
 mod sized;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod top_k;
@@ -35,9 +38,10 @@ pub use copy::{add_view, copy_view, paste_view};
 pub use gather::{Gather, gather, gather_bytes};
 pub use index::{BadIndex, Index, check_indices, flatten_coordinates, partition_positions};
 pub use join::{concat, pad};
+pub use overwrite::scatter_update_bytes;
 pub use pick::{Unique, coordinates_of, one_hot, unique, unique_by};
 pub use remap::{mirrored, remap, remap_add};
-pub use scatter::{Updates, scatter, scatter_fill_bytes, scatter_update_bytes};
+pub use scatter::{Updates, scatter, scatter_fill_bytes};
 pub use sized::{
     concat_bytes, copy_view_bytes, one_hot_bytes, pad_bytes, paste_view_bytes, remap_bytes,
 };

@@ -1,7 +1,6 @@
 //! Rows updated by index, in the order of the indices.
 
 use super::index::{BadIndex, Index, check_indices};
-use super::mover::copy_bytes;
 use super::prefetch::{AHEAD, prefetch};
 use super::{Item, by_size};
 use crate::disjoint::Disjoint;
@@ -91,33 +90,10 @@ pub(crate) fn for_rows<'a, T: Item + 'a, I: Index>(
     Ok(())
 }
 
-/// Overwrites the rows that `indices` name with rows of `size`-byte elements, the last one winning.
-///
-/// # Panics
-/// As [`scatter`], in bytes, and if `size` is not 1, 2, 4, 8 or 16.
-pub fn scatter_update_bytes<I: Index>(
-    par: &dyn Par,
-    size: usize,
-    dst: &mut [u8],
-    row_len: usize,
-    indices: &[I],
-    updates: &[u8],
-) -> Result<(), BadIndex> {
-    let row = row_len * size;
-    by_size!(rows row, Cell => {
-        let updates = Updates::Rows(Cell::of(updates));
-        scatter(par, Cell::of_mut(dst), 1, indices, updates, Clone::clone_from)
-    }, else {
-        assert_eq!(updates.len(), indices.len() * row, "rows of updates");
-        let operands = |position: usize| &updates[position * row..(position + 1) * row];
-        for_rows(par, dst, row, indices, operands, |dst, position| copy_bytes(operands(position), dst))
-    })
-}
-
 /// Overwrites all elements of the rows that `indices` name with one `size`-byte value.
 ///
 /// # Panics
-/// As [`scatter_update_bytes`], and if `value` is not `size` bytes.
+/// As [`scatter`], in bytes, if `size` is not 1, 2, 4, 8 or 16, and if `value` is not `size` bytes.
 pub fn scatter_fill_bytes<I: Index>(
     par: &dyn Par,
     size: usize,

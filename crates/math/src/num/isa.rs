@@ -159,6 +159,8 @@ pub(crate) trait Map2<T, O = T>: 'static {
 pub(crate) type Kernel1<T, O = T> = fn(&[T], &mut [O]);
 /// An element loop over two inputs, as long as the shortest slice.
 pub(crate) type Kernel2<T, O = T> = fn(&[T], &[T], &mut [O]);
+/// An element loop that writes over its first input, as long as the shorter slice.
+pub(crate) type Over2<T> = fn(&mut [T], &[T]);
 
 // Indices compile much faster than zipped iterators, and there are hundreds of these loops.
 #[inline(always)]
@@ -199,6 +201,15 @@ fn loop2<T: Copy, O: Copy, M: Map2<T, O>, I: Isa>(x: &[T], y: &[T], out: &mut [O
     let (x, y, out) = (&x[..n], &y[..n], &mut out[..n]);
     for i in 0..n {
         out[i] = M::eval::<I>(x[i], y[i]);
+    }
+}
+
+#[inline(always)]
+fn over2<T: Copy, M: Map2<T>, I: Isa>(x: &mut [T], y: &[T]) {
+    let n = x.len().min(y.len());
+    let (x, y) = (&mut x[..n], &y[..n]);
+    for i in 0..n {
+        x[i] = M::eval::<I>(x[i], y[i]);
     }
 }
 
@@ -262,4 +273,31 @@ pub(crate) fn kernel2<T: Copy, O: Copy, M: Map2<T, O>>() -> Kernel2<T, O> {
 /// As [`kernel2`] for functions that do not vectorise: one copy, built with the target's defaults.
 pub(crate) fn scalar2<T: Copy, O: Copy, M: Map2<T, O>>() -> Kernel2<T, O> {
     loop2::<T, O, M, Portable>
+}
+
+/// As [`kernel2`], writing over the first input.
+pub(crate) fn kernel2_over<T: Copy, M: Map2<T>>() -> Over2<T> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx2<T: Copy, M: Map2<T>>(x: &mut [T], y: &[T]) {
+            over2::<T, M, Fused>(x, y);
+        }
+        // No wider one: these loops wait for memory.
+        if level() >= Level::Avx2 {
+            // SAFETY: the level says that this machine has the features.
+            return |x, y| unsafe { avx2::<T, M>(x, y) };
+        }
+    }
+    over2::<T, M, Portable>
+}
+
+/// The function with its arguments exchanged.
+pub(crate) struct Swapped<M>(std::marker::PhantomData<M>);
+
+impl<T, M: Map2<T>> Map2<T> for Swapped<M> {
+    #[inline(always)]
+    fn eval<I: Isa>(x: T, y: T) -> T {
+        M::eval::<I>(y, x)
+    }
 }

@@ -145,12 +145,16 @@ impl<T: Weight, R: Rule<T::Wide, SLOTS>, const SLOTS: usize> Update<'_, T, R, SL
         for (wide, slot) in slots.iter_mut().zip(&self.slots) {
             T::widen(&slot[at..at + len], &mut wide[..len]);
         }
+        // By index: iterators over so few slots are calls where the compiler has several units, and hide the loop from it.
         for i in 0..len {
-            let old = std::array::from_fn(|slot| slots[slot][i]);
+            let mut old = [zero; SLOTS];
+            for slot in 0..SLOTS {
+                old[slot] = slots[slot][i];
+            }
             let (weight, new) = self.rule.step(var[i], old, grad[i]);
             var[i] = weight;
-            for (slot, new) in slots.iter_mut().zip(new) {
-                slot[i] = new;
+            for slot in 0..SLOTS {
+                slots[slot][i] = new[slot];
             }
         }
         T::narrow(&var[..len], &mut self.var[at..at + len]);

@@ -35,10 +35,9 @@ fn lanes(x: __m256) -> __m256 {
     let rest = _mm256_fnmadd_ps(_mm256_mul_ps(x, r), r, one);
     let factor = _mm256_fmadd_ps(rest, _mm256_set1_ps(0.375), _mm256_set1_ps(0.5));
     let y = _mm256_fmadd_ps(_mm256_mul_ps(r, rest), factor, r);
-    // The estimate knows no subnormal numbers, and the step fails at 0 and infinity.
-    let low = _mm256_cmp_ps::<_CMP_NGE_UQ>(x, _mm256_set1_ps(f32::MIN_POSITIVE));
-    let high = _mm256_cmp_ps::<_CMP_EQ_OQ>(x, _mm256_set1_ps(f32::INFINITY));
-    let hard = _mm256_or_ps(low, high);
+    // The estimate knows no subnormal numbers and gives infinity for them; the step fails at 0, infinity and below 0 and
+    // gives NaN. No other result is like that.
+    let hard = _mm256_cmp_ps::<_CMP_NLT_UQ>(y, _mm256_set1_ps(f32::INFINITY));
     if _mm256_movemask_ps(hard) == 0 {
         return y;
     }

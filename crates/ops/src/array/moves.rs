@@ -107,10 +107,16 @@ pub(crate) fn scatter_rows(
     rows: &[usize],
     updates: &Tensor,
 ) -> Result<()> {
+    let bad = |bad: movement::BadIndex| internal!("row {} is out of range", bad.value);
+    if let (Some(size), Some(from)) = (updates.dtype().size(), updates.bytes())
+        && let Some(to) = dst.bytes_mut()
+    {
+        return movement::scatter_update_bytes(par, size, to, row_len, rows, from).map_err(bad);
+    }
     by_word!(updates.dtype(), W => {
         let updates = Updates::Rows(updates.words::<W>()?);
         movement::scatter(par, dst.words_mut::<W>()?, row_len, rows, updates, Clone::clone_from)
-            .map_err(|bad| internal!("row {} is out of range", bad.value))?;
+            .map_err(bad)?;
     });
     Ok(())
 }

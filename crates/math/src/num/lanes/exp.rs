@@ -54,15 +54,32 @@ pub(crate) fn expm1<I: Isa>(x: f32) -> f32 {
     if x == 0.0 { x } else { result }
 }
 
+/// As a quotient of two polynomials in the square: half as many operations as through the exponential.
 #[inline(always)]
 pub(crate) fn tanh<I: Isa>(x: f32) -> f32 {
-    let a = x.abs();
-    let a = if a > 9.02 { 9.02 } else { a };
-    // As `expm1`, but nothing here is negative or overflows.
-    let (k, y) = reduced::<I>(2.0 * a);
-    let scale = pow2(k);
-    let e = fma::<I>(scale, y, scale - 1.0);
-    (e / (e + 2.0)).copysign(x)
+    const P: [f32; 5] = [
+        1.0,
+        0.133_797_23,
+        0.003_494_040_7,
+        2.058_357_7e-5,
+        1.331_919_3e-8,
+    ];
+    const Q: [f32; 5] = [
+        1.0,
+        0.467_130_4,
+        0.025_871_097,
+        0.000_328_310_26,
+        7.762_072e-7,
+    ];
+    // From here on the nearest float is 1.
+    const LARGE: f32 = 9.02;
+    let a = if x > LARGE { LARGE } else { x };
+    let a = if a < -LARGE { -LARGE } else { a };
+    let a2 = a * a;
+    let y = a * poly::<I, 5>(a2, P) / poly::<I, 5>(a2, Q);
+    // Rounding may go a little too far.
+    let y = if y > 1.0 { 1.0 } else { y };
+    if y < -1.0 { -1.0 } else { y }
 }
 
 #[inline(always)]

@@ -3,10 +3,10 @@
 //! Arguments are reduced modulo pi/2 in double precision, which is exact enough below [`HUGE`]; callers send larger ones to
 //! the standard library.
 
-use std::f32::consts::{FRAC_PI_2, PI};
+use std::f32::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 use super::poly;
-use crate::num::isa::{Isa, fma64};
+use crate::num::isa::{Isa, fma, fma64};
 
 const HUGE: f32 = 1e6;
 
@@ -107,31 +107,35 @@ pub(crate) fn acos<I: Isa>(x: f32) -> f32 {
     if large { outer } else { small }
 }
 
-/// arctangent for `0 <= t <= 1`.
+/// `base + atan(up / down)` for a quotient of at most `tan(pi/8)` in size.
 #[inline(always)]
-fn atan_unit<I: Isa>(t: f32) -> f32 {
-    const P: [f32; 10] = [
-        -0.333_333_28,
-        0.199_996_71,
-        -0.142_798_33,
-        0.110_582_29,
-        -0.088_111_1,
-        0.067_416_355,
-        -0.044_690_434,
-        0.022_540_253,
-        -0.007_318_125,
-        0.001_113_820_2,
-    ];
+fn atan_near<I: Isa>(up: f32, down: f32, base: f32) -> f32 {
+    const P: [f32; 4] = [-0.333_329_56, 0.199_779_26, -0.138_798_46, 0.080_602_95];
+    let t = up / down;
     let t2 = t * t;
-    t + t * t2 * poly::<I, 10>(t2, P)
+    base + fma::<I>(t * t2, poly::<I, 4>(t2, P), t)
+}
+
+/// arctangent of a number that is not negative.
+///
+/// The angle is turned by 45 or 90 degrees first: what is left is small, and one division does for all cases.
+#[inline(always)]
+fn atan_positive<I: Isa>(a: f32) -> f32 {
+    const TAN_PI_8: f32 = 0.414_213_57;
+    const TAN_3_PI_8: f32 = 2.414_213_7;
+    let (middle, steep) = (a > TAN_PI_8, a > TAN_3_PI_8);
+    let up = if middle { a - 1.0 } else { a };
+    let up = if steep { -1.0 } else { up };
+    let down = if middle { a + 1.0 } else { 1.0 };
+    let down = if steep { a } else { down };
+    let base = if middle { FRAC_PI_4 } else { 0.0 };
+    let base = if steep { FRAC_PI_2 } else { base };
+    atan_near::<I>(up, down, base)
 }
 
 #[inline(always)]
 pub(crate) fn atan<I: Isa>(x: f32) -> f32 {
-    let a = x.abs();
-    let outer = a > 1.0;
-    let p = atan_unit::<I>(if outer { 1.0 / a } else { a });
-    (if outer { FRAC_PI_2 - p } else { p }).copysign(x)
+    atan_positive::<I>(x.abs()).copysign(x)
 }
 
 #[inline(always)]
@@ -143,7 +147,7 @@ pub(crate) fn atan2<I: Isa>(y: f32, x: f32) -> f32 {
     // 0/0 counts as 0, inf/inf as 1.
     let ratio = if high == 0.0 { 0.0 } else { ratio };
     let ratio = if low == f32::INFINITY { 1.0 } else { ratio };
-    let p = atan_unit::<I>(ratio);
+    let p = atan_positive::<I>(ratio);
     let p = if steep { FRAC_PI_2 - p } else { p };
     let p = if x.is_sign_negative() { PI - p } else { p };
     let p = if x.is_nan() || y.is_nan() {
