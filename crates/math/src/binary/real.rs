@@ -129,7 +129,8 @@ impl BinaryElement for f64 {
     }
 }
 
-/// Loops that write over an input, for the functions that take no longer than the copy that others need.
+/// Loops that write over an input, for the functions that take no longer than the copy that others need. Not for those that may
+/// keep the old value: the compiler then stores only where it changes, one element at a time.
 fn table_over(op: Binary, side: Side) -> Option<Over2<f32>> {
     fn over<M: Map2<f32>>(side: Side) -> Option<Over2<f32>> {
         Some(match side {
@@ -140,8 +141,6 @@ fn table_over(op: Binary, side: Side) -> Option<Over2<f32>> {
     match op {
         Binary::Add => over::<Add>(side),
         Binary::Div => over::<Div>(side),
-        Binary::Maximum => over::<Maximum>(side),
-        Binary::Minimum => over::<Minimum>(side),
         Binary::Mul => over::<Mul>(side),
         Binary::ReluGrad => over::<ReluGrad>(side),
         Binary::SquaredDifference => over::<SquaredDifference>(side),
