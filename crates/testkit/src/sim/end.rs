@@ -81,9 +81,10 @@ impl World {
     fn check_unused(&self, process: &Process) {
         let masters = process.master.session_count();
         let (workers, steps) = process.worker.usage();
-        if (masters, workers, steps) != (0, 0, 0) {
+        let holders = process.more_holders();
+        if (masters, workers, steps, holders) != (0, 0, 0, 0) {
             self.violated(format!(
-                "{} has {masters} sessions, {workers} worker sessions and {steps} steps left",
+                "{} has {masters} sessions, {workers} worker sessions, {steps} steps and {holders} holders of its device left",
                 process.life
             ));
         }

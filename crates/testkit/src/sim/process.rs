@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tensorfleet_cluster::ids::Ids;
 use tensorfleet_cluster::{Master, MasterOptions, TaskName, Worker, WorkerEnv};
@@ -67,6 +67,8 @@ pub(super) struct Process {
     pub(super) life: Arc<Life>,
     pub(super) master: Arc<Master>,
     pub(super) worker: Arc<Worker>,
+    /// Who holds the device when nothing runs.
+    holders: OnceLock<usize>,
     /// Calls that are being served, and chores.
     owned: Mutex<Vec<AbortHandle>>,
 }
@@ -101,8 +103,15 @@ impl Process {
             life,
             master: Arc::new(Master::new(worker.clone(), peers, options)),
             worker,
+            holders: OnceLock::new(),
             owned: Mutex::default(),
         }
+    }
+
+    /// How many more hold the device than did when this was asked first: every running step does.
+    pub(super) fn more_holders(&self) -> usize {
+        let now = Arc::strong_count(&self.worker.env().devices[0]);
+        now.saturating_sub(*self.holders.get_or_init(|| now))
     }
 
     /// Ties something to the life of the process.

@@ -79,9 +79,9 @@ fn draw_faults(rng: &mut Rng) -> Faults {
             1 + rng.below(most as usize) as u32
         }
     };
-    faults.lose_request = some(30);
-    faults.lose_answer = some(30);
-    faults.duplicate = some(40);
+    faults.lose_request = some(60);
+    faults.lose_answer = some(60);
+    faults.duplicate = some(60);
     faults.cut = some(10);
     faults.crash = some(10);
     faults

@@ -53,8 +53,8 @@ impl ClientSession {
             6..=7 => self.cond(rng).await,
             8..=9 => self.repeat(rng).await,
             10 => self.wait(rng).await,
-            11..=12 => self.late(rng).await,
-            13 => self.partial_run(rng).await,
+            11 => self.late(rng).await,
+            12..=13 => self.partial_run(rng).await,
             _ => self.callable(rng).await,
         }
     }

@@ -159,6 +159,7 @@ impl World {
         if let Err(status) = self.graphs.initialize(&process, self.setup.ps).await {
             self.violated(format!("{} does not start: {status}", process.life));
         }
+        process.more_holders();
         process.own(
             self.runtime
                 .spawn(collect_idle(process.master.clone()))
