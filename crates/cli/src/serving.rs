@@ -28,6 +28,7 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn new(args: &ServerArgs) -> Result<Settings> {
         let idle = seconds("--session_idle", args.session_idle)?;
+        let peer_timeout = seconds("--peer_timeout", args.peer_timeout)?;
         Ok(Settings {
             config: config(args)?,
             options: ServerOptions {
@@ -36,6 +37,7 @@ impl Settings {
                 session_idle: (!idle.is_zero()).then_some(idle),
                 admin_token: args.admin_token.clone(),
                 direct_transfers: !args.no_direct_transfers,
+                peer_timeout: (!peer_timeout.is_zero()).then_some(peer_timeout),
                 limits: tensorfleet_rpc::grpc::Limits {
                     max_message_bytes: args.max_message_bytes as usize,
                     ..Default::default()

@@ -14,6 +14,10 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// A worker as its callers see it: TensorFlow's WorkerService.
 pub trait WorkerApi: Send + Sync {
+    /// Why the worker cannot be reached, if it could not be when it was last tried.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
     /// Which devices the worker has.
     fn get_status(&self, request: pb::GetStatusRequest) -> Answer<'_, pb::GetStatusResponse>;
     /// Opens a session under the master's handle.

@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) heavy: Vec<Task>,
     /// Runs that were started elsewhere and have not come back.
     pub(crate) outstanding: u32,
+    /// Their nodes.
+    pub(crate) started: Vec<u32>,
     /// Where runs on the driver's thread leave their outputs; all empty between runs.
     pub(crate) outputs: Vec<Value>,
 }
@@ -62,6 +64,7 @@ impl State {
             ready: Vec::new(),
             heavy: Vec::new(),
             outstanding: 0,
+            started: Vec::new(),
             outputs: empty(plan.most_outputs),
         }
     }
@@ -71,6 +74,7 @@ impl State {
         self.ready.clear();
         self.heavy.clear();
         self.outstanding = 0;
+        self.started.clear();
         if failed || self.frames.any_live() {
             self.iterations.truncate(1);
             self.frames = Frames::new(plan.frames.len());
@@ -82,6 +86,21 @@ impl State {
             root.counts.copy_from_slice(&plan.frames[0].counts);
             root.running = 0;
             root.children = 0;
+        }
+    }
+
+    /// Notes a run that was started elsewhere.
+    pub(crate) fn went_out(&mut self, node: u32) {
+        self.outstanding += 1;
+        self.started.push(node);
+    }
+
+    /// Notes that a run came back.
+    pub(crate) fn came_back(&mut self, node: u32) {
+        self.outstanding -= 1;
+        // The last to go is often the first to come back.
+        if let Some(at) = self.started.iter().rposition(|started| *started == node) {
+            self.started.swap_remove(at);
         }
     }
 

@@ -13,8 +13,9 @@
 
 mod elsewhere;
 mod here;
+mod view;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tensorfleet_kernel::{CancelGuard, Outcome, StepEnv, Value};
@@ -24,6 +25,7 @@ use crate::plan::Plan;
 use crate::run;
 use crate::state::{State, Task};
 use crate::stats::{NodeStat, StepReport};
+pub use view::StepView;
 
 /// Called once when a step ended.
 pub type StepDone = Box<dyn FnOnce(Result<StepReport>) + Send>;
@@ -31,10 +33,11 @@ pub type StepDone = Box<dyn FnOnce(Result<StepReport>) + Send>;
 /// Starts a step and drives it on this thread as far as it goes without waiting.
 ///
 /// `done` is called exactly once, on this or another thread. With `record`, the report has the times of
-/// every node.
-pub fn start(plan: Arc<Plan>, env: Arc<StepEnv>, record: bool, done: StepDone) {
+/// every node. What is returned shows what the step waits for.
+pub fn start(plan: Arc<Plan>, env: Arc<StepEnv>, record: bool, done: StepDone) -> StepView {
     if let Err(status) = env.cancel.check() {
-        return done(Err(status));
+        done(Err(status));
+        return StepView(Weak::new());
     }
     let timed = plan.begin_step() || record;
     let mut state = plan.take_state();
@@ -63,7 +66,9 @@ pub fn start(plan: Arc<Plan>, env: Arc<StepEnv>, record: bool, done: StepDone) {
         done,
         _guard: guard,
     };
+    let view = StepView(Arc::downgrade(&step));
     drive(&step, driver);
+    view
 }
 
 struct Step {
@@ -205,7 +210,7 @@ fn receive(step: &Arc<Step>, driver: &mut Driver, message: Message) {
             on_pool,
             stat,
         } => {
-            driver.state.outstanding -= 1;
+            driver.state.came_back(task.node);
             driver.on_pool -= u32::from(on_pool);
             driver.nodes.extend(stat);
             match result {

@@ -8,7 +8,8 @@ use tensorfleet_cluster::{Master, Worker};
 use tensorfleet_proto::ClusterDef;
 use tensorfleet_status::{Result, invalid_argument, permission_denied};
 use tensorfleet_tensor::memory_usage;
-use tokio::sync::watch;
+
+use crate::stop::StopOrders;
 
 use crate::direct::Leases;
 
@@ -80,16 +81,10 @@ pub struct StopRequest {
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct StopResponse {}
 
-/// How a server is asked to stop: with this grace, or its own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct StopOrder {
-    pub(crate) grace: Option<Duration>,
-}
-
 /// The state behind the service.
 pub(crate) struct Admin {
     pub(crate) token: Option<String>,
-    pub(crate) stop: watch::Sender<Option<StopOrder>>,
+    pub(crate) stop: StopOrders,
     pub(crate) started: Instant,
     pub(crate) cluster: ClusterDef,
 }
@@ -114,7 +109,7 @@ impl Admin {
             steps: steps as u64,
             tensor_bytes: live as u64,
             recycled_bytes: recycled as u64,
-            stopping: self.stop.borrow().is_some(),
+            stopping: self.stop.is_stopping(),
             clock_micros: clock_micros(),
             cluster: Some(self.cluster.clone()),
             lent_tensors: lent_tensors as u64,
@@ -148,7 +143,7 @@ impl Admin {
                     .map_err(|_| invalid_argument!("a grace of {seconds} seconds is no time"))?,
             ),
         };
-        self.stop.send_replace(Some(StopOrder { grace }));
+        self.stop.stop(grace);
         Ok(StopResponse {})
     }
 }

@@ -3,6 +3,7 @@
 pub mod admin;
 mod direct;
 pub mod grpc;
+mod idle;
 mod lanes;
 mod master_client;
 mod peers;
@@ -10,6 +11,7 @@ mod remote;
 mod server;
 mod services;
 mod session;
+mod stop;
 
 pub use master_client::MasterClient;
 pub use server::{Server, ServerOptions};

@@ -8,7 +8,7 @@ use tensorfleet_proto::ClusterDef;
 use tensorfleet_status::Result;
 
 use crate::direct::Reader;
-use crate::grpc::{Channel, Limits};
+use crate::grpc::{Channel, KeepAlive, Limits};
 use crate::remote::RemoteWorker;
 
 /// The tasks of a cluster as one of them sees them.
@@ -19,6 +19,7 @@ pub(crate) struct GrpcPeers {
     addresses: BTreeMap<TaskName, String>,
     limits: Limits,
     direct_transfers: bool,
+    keepalive: Option<KeepAlive>,
     opened: Mutex<BTreeMap<TaskName, Arc<RemoteWorker>>>,
 }
 
@@ -28,6 +29,7 @@ impl GrpcPeers {
         addresses: BTreeMap<TaskName, String>,
         limits: Limits,
         direct_transfers: bool,
+        keepalive: Option<KeepAlive>,
     ) -> GrpcPeers {
         GrpcPeers {
             own,
@@ -35,6 +37,7 @@ impl GrpcPeers {
             addresses,
             limits,
             direct_transfers,
+            keepalive,
             opened: Mutex::default(),
         }
     }
@@ -67,7 +70,11 @@ impl Peers for GrpcPeers {
         if let Some(worker) = opened.get(task) {
             return Some(worker.clone());
         }
-        let channel = Channel::new(self.addresses.get(task)?, self.limits.clone());
+        let channel = Channel::with_keepalive(
+            self.addresses.get(task)?,
+            self.limits.clone(),
+            self.keepalive.clone(),
+        );
         let reader = Reader::new(self.direct_transfers);
         let worker = Arc::new(RemoteWorker::new(task.clone(), channel, reader));
         opened.insert(task.clone(), worker.clone());
@@ -81,6 +88,7 @@ impl Peers for GrpcPeers {
             addresses: addresses(&ClusterSpec::from_cluster_def(cluster)?),
             limits: self.limits.clone(),
             direct_transfers: self.direct_transfers,
+            keepalive: self.keepalive.clone(),
             opened: Mutex::default(),
         }))
     }

@@ -86,6 +86,10 @@ impl RemoteWorker {
 }
 
 impl WorkerApi for RemoteWorker {
+    fn trouble(&self) -> Option<String> {
+        self.channel.trouble()
+    }
+
     fn get_status(&self, request: pb::GetStatusRequest) -> Answer<'_, pb::GetStatusResponse> {
         self.call(path::GET_STATUS, request, true)
     }

@@ -1,6 +1,7 @@
 //! [`Server`]: one task of a cluster on one port.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,24 +11,28 @@ use tensorfleet_cluster::{
 use tensorfleet_kernel::{Clock, Device, SystemClock};
 use tensorfleet_math::par::Pool;
 use tensorfleet_passes::PassOptions;
+use tensorfleet_proto::services::worker as path;
 use tensorfleet_proto::{ClusterDef, ConfigProto, ServerDef};
 use tensorfleet_session::optimizer;
 use tensorfleet_status::{Result, failed_precondition, internal, invalid_argument, unavailable};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
-use crate::admin::{Admin, StopOrder};
+use crate::admin::Admin;
 use crate::direct::Leases;
-use crate::grpc::{Limits, serve};
+use crate::grpc::{KeepAlive, Limits, serve};
+use crate::idle::{collect, trim};
 use crate::peers::{GrpcPeers, addresses};
 use crate::services::Services;
+use crate::stop::StopOrders;
 
 /// How long a cancelled step may take to answer before its connection is cut.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
-/// How often idle sessions and forgotten leases are looked for, at least.
-const COLLECT_EVERY: Duration = Duration::from_secs(10);
+/// Longer than any machine is busy with something else, shorter than anybody's patience.
+const PEER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a server is made with besides its place in the cluster.
 #[derive(Clone, Debug)]
@@ -44,6 +49,9 @@ pub struct ServerOptions {
     pub admin_token: Option<String>,
     /// Whether large tensors are read out of the memory of tasks on the same machine.
     pub direct_transfers: bool,
+    /// Another task that says nothing for this long, though a call waits for it and it is asked, is taken
+    /// for gone: the call fails with UNAVAILABLE. `None` waits for ever.
+    pub peer_timeout: Option<Duration>,
 }
 
 impl Default for ServerOptions {
@@ -55,6 +63,7 @@ impl Default for ServerOptions {
             session_idle: None,
             admin_token: None,
             direct_transfers: true,
+            peer_timeout: Some(PEER_TIMEOUT),
         }
     }
 }
@@ -75,7 +84,7 @@ pub struct Server {
     target: String,
     options: ServerOptions,
     services: Arc<Services>,
-    stop: watch::Sender<Option<StopOrder>>,
+    stop: StopOrders,
     state: Arc<(Mutex<State>, Condvar)>,
     /// Taken when the server is dropped, which must not wait for its threads.
     runtime: Option<Runtime>,
@@ -116,6 +125,10 @@ impl Server {
             addresses,
             options.limits.clone(),
             options.direct_transfers,
+            options.peer_timeout.map(|timeout| KeepAlive {
+                timeout,
+                path: path::GET_STATUS,
+            }),
         ));
         let env = Arc::new(worker_env(task, &config, &runtime)?);
         let client = env
@@ -138,7 +151,7 @@ impl Server {
                 session_idle: options.session_idle,
             },
         ));
-        let (stop, _) = watch::channel(None);
+        let stop = StopOrders::new(options.grace);
         let admin = Admin {
             token: options.admin_token.clone(),
             stop: stop.clone(),
@@ -151,6 +164,7 @@ impl Server {
             admin,
             leases: Leases::new(options.direct_transfers),
             max_message_bytes: options.limits.max_message_bytes,
+            calls: AtomicU64::new(0),
         });
         Ok(Server {
             spec,
@@ -231,8 +245,7 @@ impl Server {
             return;
         }
         drop(state);
-        self.stop
-            .send_replace(Some(StopOrder { grace: Some(grace) }));
+        self.stop.stop(Some(grace));
     }
 
     /// What clients pass to a session: `grpc://host:port`.
@@ -260,13 +273,15 @@ impl Server {
                 .map_err(|error| internal!("the port cannot be served: {error}"))?
         };
         let (services, limits) = (self.services.clone(), self.options.limits.clone());
-        let (stop, grace) = (self.stop.subscribe(), self.options.grace);
+        let stop = self.stop.clone();
         let stopped = TellStopped(self.state.clone());
         let idle = self.options.session_idle;
         runtime.spawn(async move {
-            let collector = tokio::spawn(collect(services.clone(), idle));
-            run(listener, services, limits, stop, grace).await;
-            collector.abort();
+            let mut meanwhile = JoinSet::new();
+            meanwhile.spawn(collect(services.clone(), idle));
+            meanwhile.spawn(trim(services.clone()));
+            run(listener, services, limits, stop).await;
+            drop(meanwhile);
             drop(stopped);
         });
         Ok(())
@@ -298,40 +313,27 @@ impl Drop for TellStopped {
 }
 
 /// Serves until told to stop, then for the grace period.
-async fn run(
-    listener: TcpListener,
-    services: Arc<Services>,
-    limits: Limits,
-    mut stop: watch::Receiver<Option<StopOrder>>,
-    grace: Duration,
-) {
+async fn run(listener: TcpListener, services: Arc<Services>, limits: Limits, stop: StopOrders) {
     let (tell, stopping) = watch::channel(false);
     let serving = serve(listener, services.clone(), limits, stopping);
     let mut serving = std::pin::pin!(serving);
-    let order = tokio::select! {
+    tokio::select! {
         () = &mut serving => return,
-        order = stop.wait_for(Option::is_some) => order.ok().and_then(|order| *order),
-    };
-    let grace = order.and_then(|order| order.grace).unwrap_or(grace);
+        () = stop.told() => {}
+    }
     tell.send_replace(true);
-    let drained = tokio::time::timeout(grace, &mut serving).await.is_ok();
+    let drained = tokio::select! {
+        biased;
+        () = &mut serving => true,
+        () = stop.end_of_grace() => false,
+    };
     if !drained {
-        tracing::info!("steps still run after {grace:?} of grace and are cancelled");
+        tracing::info!("steps still run after the grace period and are cancelled");
     }
     services.master.close_all().await;
     if !drained {
         // What was cancelled answers; whatever does not is cut off with its connection.
         let _ = tokio::time::timeout(CANCEL_GRACE, serving).await;
-    }
-}
-
-/// Lets go of what others left behind.
-async fn collect(services: Arc<Services>, idle: Option<Duration>) {
-    let idle = idle.unwrap_or(Duration::MAX);
-    loop {
-        tokio::time::sleep((idle / 4).clamp(Duration::from_millis(50), COLLECT_EVERY)).await;
-        services.leases.end_old();
-        services.master.collect_idle().await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prost::Message;
 use tensorfleet_cluster::{Master, Worker, WorkerApi};
@@ -9,6 +10,7 @@ use tensorfleet_proto as pb;
 use tensorfleet_proto::services::{master, worker};
 use tensorfleet_status::{Code, Result, Status, unimplemented};
 use tensorfleet_tensor::Segments;
+use tokio::time::Instant;
 
 use crate::admin::{self, Admin};
 use crate::direct::Leases;
@@ -21,6 +23,8 @@ pub(crate) struct Services {
     pub(crate) admin: Admin,
     pub(crate) leases: Leases,
     pub(crate) max_message_bytes: usize,
+    /// How many calls there were.
+    pub(crate) calls: AtomicU64,
 }
 
 impl Service for Services {
@@ -28,17 +32,29 @@ impl Service for Services {
         self: &Arc<Self>,
         call: Call,
     ) -> impl Future<Output = Result<Segments>> + Send + 'static {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let services = self.clone();
         async move { services.dispatch(call).await }
     }
 }
 
 impl Services {
+    /// How many calls there were so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     async fn dispatch(&self, call: Call) -> Result<Segments> {
         let (m, w) = (&self.master, &*self.worker);
+        let time = call
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let body = call.message;
         match call.path.as_str() {
-            master::RUN_STEP => self.answer(body, |request| m.run_step(request)).await,
+            master::RUN_STEP => {
+                self.answer(body, |request| m.run_step_within(request, time))
+                    .await
+            }
             worker::RUN_GRAPH => self.answer(body, |request| w.run_graph(request)).await,
             worker::RECV_TENSOR => self.answer(body, |request| self.recv_tensor(request)).await,
             worker::CLEANUP_GRAPH => {
@@ -56,7 +72,10 @@ impl Services {
                 .await
             }
 
-            master::CREATE_SESSION => self.answer(body, |request| m.create_session(request)).await,
+            master::CREATE_SESSION => {
+                self.answer(body, |request| m.create_session_within(request, time))
+                    .await
+            }
             master::EXTEND_SESSION => self.answer(body, |request| m.extend_session(request)).await,
             master::PARTIAL_RUN_SETUP => {
                 self.answer(body, |request| m.partial_run_setup(request))
@@ -66,7 +85,10 @@ impl Services {
             master::LIST_DEVICES => self.answer(body, |request| m.list_devices(request)).await,
             master::RESET => self.answer(body, |request| m.reset(request)).await,
             master::MAKE_CALLABLE => self.answer(body, |request| m.make_callable(request)).await,
-            master::RUN_CALLABLE => self.answer(body, |request| m.run_callable(request)).await,
+            master::RUN_CALLABLE => {
+                self.answer(body, |request| m.run_callable_within(request, time))
+                    .await
+            }
             master::RELEASE_CALLABLE => {
                 self.answer(body, |request| m.release_callable(request))
                     .await

@@ -256,7 +256,7 @@ impl Session {
         };
         let (plan, trace) = (prepared.plan.clone(), options.trace);
         self.pool
-            .spawn(Box::new(move || start(plan, env, trace, done)));
+            .spawn(Box::new(move || drop(start(plan, env, trace, done))));
         match receiver.recv_timeout(timeout) {
             Ok(result) => result,
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(lost()),

@@ -15,6 +15,7 @@ mod segments;
 mod shape;
 mod storage;
 mod tensor;
+mod trim;
 mod variant;
 
 pub use buffer::{ALIGNMENT, Buffer, memory_usage, release_recycled, set_recycle_limit};
@@ -31,4 +32,5 @@ pub use shape::{Dims, MAX_RANK, PartialShape, Shape, UNKNOWN_DIM};
 pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensorfleet_status::{Result, Status};
+pub use trim::trim_memory;
 pub use variant::{OpaqueVariant, TensorList, Variant, VariantObject};

@@ -146,6 +146,14 @@ pub(crate) struct ServerArgs {
         default_value_t = 0.0
     )]
     pub(crate) session_idle: f64,
+    /// Take another task for gone if it says nothing for this long while a call waits for it; 0 for never.
+    #[arg(
+        long = "peer_timeout",
+        alias = "peer-timeout",
+        value_name = "SECONDS",
+        default_value_t = 60.0
+    )]
+    pub(crate) peer_timeout: f64,
     /// The largest message to send or take.
     #[arg(
         long = "max_message_bytes",
@@ -182,6 +190,7 @@ impl ServerArgs {
             bind,
             grace,
             session_idle,
+            peer_timeout,
             max_message_bytes,
             no_direct_transfers,
             admin_token: _,
@@ -191,6 +200,7 @@ impl ServerArgs {
             format!("--config={config}"),
             format!("--grace={grace}"),
             format!("--session_idle={session_idle}"),
+            format!("--peer_timeout={peer_timeout}"),
             format!("--max_message_bytes={max_message_bytes}"),
             format!("--log={log}"),
         ];
@@ -226,6 +236,7 @@ mod tests {
             "--config=device_count { key: 'CPU' value: 2 }",
             "--grace=2.5",
             "--session_idle=60",
+            "--peer_timeout=30",
             "--max_message_bytes=1000",
             "--log=debug",
             "--cpus=3",

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tensorfleet_kernel::DeviceName;
-use tensorfleet_proto::{DeviceAttributes, GetStatusRequest};
-use tensorfleet_status::{Result, Status, internal};
+use tensorfleet_proto::{DeviceAttributes, GetStatusRequest, GetStatusResponse};
+use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal};
 use tokio::task::JoinSet;
 
+use super::deadline::Deadline;
 use crate::api::{Peers, WorkerApi};
 use crate::task::TaskName;
 
@@ -52,40 +53,102 @@ impl Filters {
     }
 }
 
-/// Asks every task for its devices, for as long as it takes: the caller's deadline ends the wait.
-pub(super) async fn find_devices(
-    local: &TaskName,
-    local_devices: Vec<DeviceAttributes>,
-    peers: &dyn Peers,
-    filters: &Filters,
-) -> Result<Found> {
-    let mut found = Found {
-        tasks: vec![SessionTask {
-            name: local.clone(),
-            remote: None,
-        }],
-        devices: local_devices,
-    };
-    let mut asked = JoinSet::new();
-    let mut waiting = Vec::new();
-    for task in peers.tasks() {
-        if task == *local || !filters.sees_task(&task) {
-            continue;
-        }
-        let worker = peers
-            .worker(&task)
-            .ok_or_else(|| internal!("no channel to {task}"))?;
-        waiting.push(task.clone());
-        found.tasks.push(SessionTask {
-            name: task.clone(),
-            remote: Some(worker.clone()),
+/// Where and how devices are looked for.
+pub(super) struct Search<'a> {
+    /// The master's task and its devices.
+    pub(super) local: &'a TaskName,
+    pub(super) local_devices: Vec<DeviceAttributes>,
+    pub(super) peers: &'a dyn Peers,
+    pub(super) filters: &'a Filters,
+    /// Whether the tasks have other names here than their servers were started with.
+    pub(super) renames: bool,
+    /// When to give up.
+    pub(super) deadline: Deadline,
+}
+
+/// The tasks that have not answered yet. Whoever gives up waiting leaves a word in the log.
+#[derive(Default)]
+struct Missing(Vec<(TaskName, Arc<dyn WorkerApi>)>);
+
+impl Missing {
+    /// Each task and what is known about it.
+    fn reasons(&self) -> Vec<String> {
+        let reasons = self.0.iter().map(|(task, worker)| {
+            let trouble = worker.trouble();
+            format!("{task} ({})", trouble.as_deref().unwrap_or("no answer yet"))
         });
-        asked.spawn(async move {
-            let answer = worker.get_status(GetStatusRequest {}).await;
-            (task, answer)
-        });
+        reasons.collect()
     }
-    let mut answers = Vec::new();
+}
+
+impl Drop for Missing {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            tracing::warn!(
+                "devices were asked for in vain: no answer from {}",
+                self.reasons().join(", ")
+            );
+        }
+    }
+}
+
+impl Search<'_> {
+    /// Asks every task for its devices, for as long as the deadline and the caller allow.
+    pub(super) async fn run(self) -> Result<Found> {
+        let mut found = Found {
+            tasks: vec![SessionTask {
+                name: self.local.clone(),
+                remote: None,
+            }],
+            devices: self.local_devices,
+        };
+        let mut asked = JoinSet::new();
+        let mut missing = Missing::default();
+        for task in self.peers.tasks() {
+            if task == *self.local || !self.filters.sees_task(&task) {
+                continue;
+            }
+            let worker = self
+                .peers
+                .worker(&task)
+                .ok_or_else(|| internal!("no channel to {task}"))?;
+            missing.0.push((task.clone(), worker.clone()));
+            found.tasks.push(SessionTask {
+                name: task.clone(),
+                remote: Some(worker.clone()),
+            });
+            asked.spawn(async move {
+                let answer = worker.get_status(GetStatusRequest {}).await;
+                (task, answer)
+            });
+        }
+        let answers = answers(asked, &mut missing, &self.deadline).await?;
+        for task in &found.tasks[1..] {
+            let devices = answers.iter().find(|(name, _)| *name == task.name);
+            for device in devices.into_iter().flat_map(|(_, devices)| devices) {
+                if !self.renames {
+                    warn_of_other(&task.name, &device.name);
+                }
+                found.devices.push(renamed(device, &task.name));
+            }
+        }
+        // A server always sees its own devices.
+        found.devices.retain(|device| {
+            TaskName::of_device(&device.name).as_ref() == Some(self.local)
+                || DeviceName::parse(&device.name).is_ok_and(|name| self.filters.sees(&name))
+        });
+        Ok(found)
+    }
+}
+
+/// What the tasks answer.
+async fn answers(
+    mut asked: JoinSet<(TaskName, Result<GetStatusResponse>)>,
+    missing: &mut Missing,
+    deadline: &Deadline,
+) -> Result<Vec<(TaskName, Vec<DeviceAttributes>)>> {
+    let all = missing.0.len();
+    let mut answers = Vec::with_capacity(all);
     let mut remind = tokio::time::interval(REMIND_EVERY);
     remind.tick().await;
     while !asked.is_empty() {
@@ -94,33 +157,47 @@ pub(super) async fn find_devices(
             Some(joined) = asked.join_next() => {
                 let (task, answer) = joined
                     .map_err(|error| internal!("asking for devices failed: {error}"))?;
-                waiting.retain(|other| *other != task);
+                missing.0.retain(|(other, _)| *other != task);
                 match answer {
                     Ok(answer) => answers.push((task, answer.device_attributes)),
-                    Err(error) => return Err(refused(&task, error)),
+                    Err(error) => {
+                        missing.0.clear();
+                        return Err(refused(&task, error));
+                    }
                 }
             }
-            _ = remind.tick() => for task in &waiting {
-                tracing::info!("CreateSession still waiting for response from worker: {task}");
+            () = deadline.passed() => {
+                let reasons = missing.reasons();
+                return Err(deadline_exceeded!(
+                    "Deadline Exceeded: {} of {all} other tasks did not tell their devices: {}",
+                    reasons.len(),
+                    reasons.join(", ")
+                ));
+            }
+            _ = remind.tick() => for reason in missing.reasons() {
+                tracing::info!("CreateSession still waiting for response from worker: {reason}");
             },
         }
     }
-    for task in &found.tasks[1..] {
-        let devices = answers.iter().find(|(name, _)| *name == task.name);
-        for device in devices.into_iter().flat_map(|(_, devices)| devices) {
-            found.devices.push(renamed(device, &task.name));
-        }
+    Ok(answers)
+}
+
+/// As in TensorFlow, a server answers for the task whose address it has, whoever it thinks it is.
+fn warn_of_other(task: &TaskName, device: &str) {
+    if let Some(other) = TaskName::of_device(device).filter(|other| other != task) {
+        tracing::warn!(
+            "the server at the address of {task} says it is {other}: its {device} is used as a device of {task}. Do both have the same cluster?"
+        );
     }
-    // A server always sees its own devices.
-    found.devices.retain(|device| {
-        TaskName::of_device(&device.name).as_ref() == Some(local)
-            || DeviceName::parse(&device.name).is_ok_and(|name| filters.sees(&name))
-    });
-    Ok(found)
 }
 
 fn refused(task: &TaskName, error: Status) -> Status {
     tracing::warn!("CreateSession failed because worker {task} returned error: {error}");
+    if error.code() == Code::Unimplemented {
+        return error.append(format_args!(
+            "\nThe server at the address of {task} is none of TensorFlow's"
+        ));
+    }
     error
 }
 

@@ -5,18 +5,21 @@
 //! | `cluster_view` | the server's cluster, or the one that the client brings |
 //! | `config` | what ConfigProto and RunOptions mean |
 //! | `cost` | what the nodes of a step took, for clients that model it |
+//! | `deadline` | until when a call is worth answering |
 //! | `discovery` | which tasks and devices a session has |
 //! | `devices` | which node goes to which of them |
 //! | `session` | a session: its graph and its signatures |
 //! | `open`, `close` | its beginning and end on all tasks |
 //! | `executable`, `remote_part` | one signature, rewritten, placed, split and registered |
-//! | `run` | one step of it |
+//! | `run`, `awaited` | one step of it, and what it waits for |
 //! | `partial` | a step whose feeds and fetches come in several calls |
 
+mod awaited;
 mod close;
 mod cluster_view;
 mod config;
 mod cost;
+mod deadline;
 mod devices;
 mod discovery;
 mod executable;
@@ -37,7 +40,8 @@ use crate::api::Peers;
 use crate::recent::RecentRequests;
 use crate::worker::Worker;
 use close::close_all;
-use discovery::{Filters, find_devices};
+use deadline::Deadline;
+use discovery::{Filters, Search};
 use session::MasterSession;
 
 /// How many requests are remembered to notice repeated ones.
@@ -83,16 +87,26 @@ impl Master {
         self.sessions().len()
     }
 
-    /// Opens a session with a graph.
+    /// Opens a session with a graph, for as long as it takes.
     pub async fn create_session(
         &self,
         request: pb::CreateSessionRequest,
+    ) -> Result<pb::CreateSessionResponse> {
+        self.create_session_within(request, None).await
+    }
+
+    /// Opens a session with a graph for a client that waits for so long; the error says what was awaited.
+    pub async fn create_session_within(
+        &self,
+        request: pb::CreateSessionRequest,
+        time: Option<Duration>,
     ) -> Result<pb::CreateSessionResponse> {
         let session = MasterSession::create(
             self.worker.clone(),
             self.peers.clone(),
             &self.options.default_config,
             request,
+            time,
         )
         .await?
         .claim();
@@ -119,13 +133,22 @@ impl Master {
         Ok(pb::ExtendSessionResponse { new_graph_version })
     }
 
-    /// Runs a step, or the next part of one.
+    /// Runs a step, or the next part of one, for as long as it takes.
     pub async fn run_step(&self, request: pb::RunStepRequest) -> Result<pb::RunStepResponse> {
+        self.run_step_within(request, None).await
+    }
+
+    /// Runs a step for a client that waits for so long; the error says what was awaited.
+    pub async fn run_step_within(
+        &self,
+        request: pb::RunStepRequest,
+        time: Option<Duration>,
+    ) -> Result<pb::RunStepResponse> {
         let in_body = request.store_errors_in_response_body;
         let result = async {
             self.recent.track(request.request_id, "RunStep (Master)")?;
             self.session(&request.session_handle)?
-                .run_step(request)
+                .run_step(request, time)
                 .await
         };
         match result.await {
@@ -164,15 +187,24 @@ impl Master {
         Ok(pb::MakeCallableResponse { handle })
     }
 
-    /// Calls what [`make_callable`](Self::make_callable) prepared.
+    /// Calls what [`make_callable`](Self::make_callable) prepared, for as long as it takes.
     pub async fn run_callable(
         &self,
         request: pb::RunCallableRequest,
     ) -> Result<pb::RunCallableResponse> {
+        self.run_callable_within(request, None).await
+    }
+
+    /// Calls a callable for a client that waits for so long.
+    pub async fn run_callable_within(
+        &self,
+        request: pb::RunCallableRequest,
+        time: Option<Duration>,
+    ) -> Result<pb::RunCallableResponse> {
         self.recent
             .track(request.request_id, "RunCallable (Master)")?;
         self.session(&request.session_handle)?
-            .run_callable(request.handle, request.feed)
+            .run_callable(request.handle, request.feed, time)
             .await
     }
 
@@ -205,13 +237,15 @@ impl Master {
         }
         let env = self.worker.env();
         let local_device = env.device_attributes();
-        let found = find_devices(
-            &env.task,
-            local_device.clone(),
-            &*self.peers,
-            &Filters::parse(&[])?,
-        )
-        .await?;
+        let search = Search {
+            local: &env.task,
+            local_devices: local_device.clone(),
+            peers: &*self.peers,
+            filters: &Filters::parse(&[])?,
+            renames: false,
+            deadline: Deadline::never(&env.clock),
+        };
+        let found = search.run().await?;
         let remote_device = found
             .devices
             .into_iter()

@@ -4,12 +4,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Result, aborted, cancelled, internal};
+use tensorfleet_status::{Result, aborted, cancelled, deadline_exceeded, internal};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::close::CLOSE_TIMEOUT;
+use super::deadline::Deadline;
 use super::session::MasterSession;
+use crate::task::TaskName;
 
 /// A session that nobody has taken over yet. If nobody does it is closed in the background.
 pub(super) struct Unclaimed {
@@ -33,11 +35,13 @@ impl Drop for Unclaimed {
     }
 }
 
-type Opening = JoinSet<Result<pb::CreateWorkerSessionResponse>>;
+type Opening = JoinSet<(TaskName, Result<pb::CreateWorkerSessionResponse>)>;
 
 /// Opens a session on all its tasks. Dropping the future closes it there.
-pub(super) async fn open(session: Arc<MasterSession>) -> Result<Unclaimed> {
+pub(super) async fn open(session: Arc<MasterSession>, deadline: Deadline) -> Result<Unclaimed> {
     let mut opening = session.start_opening();
+    let others = session.tasks.iter().filter(|task| task.remote.is_some());
+    let missing: Vec<TaskName> = others.map(|task| task.name.clone()).collect();
     let runtime = session.worker.env().runtime.clone();
     let unclaimed = Unclaimed {
         session,
@@ -50,7 +54,7 @@ pub(super) async fn open(session: Arc<MasterSession>) -> Result<Unclaimed> {
     runtime.spawn(async move {
         let opened = tokio::select! {
             biased;
-            opened = all(&mut opening) => opened,
+            opened = all(&mut opening, missing, &deadline) => opened,
             () = tell.closed() => Err(cancelled!("nobody waits for the session any more")),
         };
         match opened {
@@ -68,11 +72,27 @@ pub(super) async fn open(session: Arc<MasterSession>) -> Result<Unclaimed> {
         .unwrap_or_else(|_| Err(internal!("opening the session on its tasks was broken off")))
 }
 
-async fn all(opening: &mut Opening) -> Result<()> {
-    while let Some(opened) = opening.join_next().await {
-        opened.map_err(|error| aborted!("opening a worker session failed: {error}"))??;
+async fn all(opening: &mut Opening, mut missing: Vec<TaskName>, deadline: &Deadline) -> Result<()> {
+    loop {
+        let opened = tokio::select! {
+            biased;
+            opened = opening.join_next() => opened,
+            () = deadline.passed() => {
+                let missing: Vec<String> = missing.iter().map(TaskName::to_string).collect();
+                return Err(deadline_exceeded!(
+                    "Deadline Exceeded: the session was not opened by {}",
+                    missing.join(", ")
+                ));
+            }
+        };
+        let Some(opened) = opened else {
+            return Ok(());
+        };
+        let (task, opened) =
+            opened.map_err(|error| aborted!("opening a worker session failed: {error}"))?;
+        opened?;
+        missing.retain(|other| *other != task);
     }
-    Ok(())
 }
 
 impl MasterSession {
@@ -96,7 +116,8 @@ impl MasterSession {
                 master_incarnation: self.devices.client_incarnation() as i64,
                 ..pb::CreateWorkerSessionRequest::default()
             };
-            opening.spawn(async move { worker.create_worker_session(request).await });
+            let name = task.name.clone();
+            opening.spawn(async move { (name, worker.create_worker_session(request).await) });
         }
         opening
     }

@@ -11,11 +11,12 @@ use tensorfleet_status::{
 };
 use tensorfleet_tensor::Tensor;
 use tokio::sync::oneshot;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinError;
 
 use super::executable::Executable;
-use super::run::{Step, from_task, named};
+use super::run::{Parts, Step, from_task, named};
 use super::session::MasterSession;
+use crate::task::TaskName;
 use crate::worker::step::StepStats;
 
 /// A step in progress. Dropping it cancels what is left of it.
@@ -26,7 +27,7 @@ pub(super) struct PartialRun {
     step_id: i64,
     executable: Arc<Executable>,
     /// The parts of other tasks; they end with the step.
-    remote: tokio::sync::Mutex<JoinSet<Result<pb::RunMetadata>>>,
+    remote: tokio::sync::Mutex<Parts>,
     ended: Mutex<Option<oneshot::Receiver<Result<StepStats>>>>,
     _ends_with_session: CancelGuard,
 }
@@ -133,7 +134,12 @@ impl MasterSession {
             None => step.await,
             Some(timeout) => tokio::time::timeout(timeout, step)
                 .await
-                .unwrap_or_else(|_| Err(deadline_exceeded!("Deadline Exceeded"))),
+                .unwrap_or_else(|_| {
+                    Err(deadline_exceeded!(
+                        "Deadline Exceeded: the partial run did not hand over {} within {timeout:?}",
+                        wanted.join(", ")
+                    ))
+                }),
         };
         end.goes_on = result.is_ok() && !run.progress.is_used_up();
         drop(end);
@@ -222,8 +228,7 @@ async fn failed_part(run: &PartialRun) -> Status {
     std::future::pending().await
 }
 
-fn part_ended(joined: std::result::Result<Result<pb::RunMetadata>, JoinError>) -> Result<()> {
-    joined
-        .unwrap_or_else(|error| Err(internal!("a part's run was lost: {error}")))
-        .map(drop)
+fn part_ended(joined: Result<(TaskName, Result<pb::RunMetadata>), JoinError>) -> Result<()> {
+    let (_, ended) = joined.map_err(|error| internal!("a part's run was lost: {error}"))?;
+    ended.map(drop)
 }

@@ -8,11 +8,13 @@ use std::time::Duration;
 use tensorfleet_kernel::{CallFrame, CancelToken};
 use tensorfleet_passes::Signature;
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, Status, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 use tokio::task::JoinSet;
 
+use super::awaited::Awaited;
 use super::cost;
+use super::deadline::Deadline;
 use super::executable::Executable;
 use super::remote_part::RemotePart;
 use super::session::MasterSession;
@@ -22,6 +24,12 @@ use crate::worker::step::StepStats;
 
 /// How long another task may take to forget a step before nobody waits any more.
 pub(super) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// So long before its client gives up a step is ended, so that the client hears what was awaited.
+const STEP_AHEAD: Duration = Duration::from_millis(50);
+
+/// The parts of other tasks.
+pub(super) type Parts = JoinSet<(TaskName, Result<pb::RunMetadata>)>;
 
 /// What a step gives back.
 struct Outcome {
@@ -34,6 +42,7 @@ impl MasterSession {
     pub(super) async fn run_step(
         &self,
         request: pb::RunStepRequest,
+        time: Option<Duration>,
     ) -> Result<pb::RunStepResponse> {
         let _running = self.begin()?;
         let options = request.options.unwrap_or_default();
@@ -63,16 +72,23 @@ impl MasterSession {
                 ..pb::RunStepResponse::default()
             });
         }
+        let (names, feeds) = sorted_feeds(names, feeds);
         let executable = self
             .executable(Signature {
                 feeds: names,
-                fetches: request.fetch,
-                targets: request.target,
+                fetches: sorted(request.fetch.clone()),
+                targets: sorted(request.target),
             })
             .await?;
-        let outcome = self.run_executable(&executable, feeds, &options).await?;
+        let outcome = self
+            .run_executable(&executable, feeds, &options, time)
+            .await?;
         Ok(pb::RunStepResponse {
-            tensor: named(&executable.signature.fetches, &outcome.tensors)?,
+            tensor: in_order(
+                request.fetch,
+                &executable.signature.fetches,
+                &outcome.tensors,
+            )?,
             metadata: Some(outcome.metadata),
             ..pb::RunStepResponse::default()
         })
@@ -83,6 +99,7 @@ impl MasterSession {
         &self,
         handle: i64,
         feeds: Vec<pb::TensorProto>,
+        time: Option<Duration>,
     ) -> Result<pb::RunCallableResponse> {
         let _running = self.begin()?;
         let executable = self.callable(handle)?;
@@ -95,7 +112,9 @@ impl MasterSession {
         }
         let feeds: Result<Vec<Tensor>> = feeds.iter().map(Tensor::from_proto).collect();
         let options = executable.run_options.clone();
-        let outcome = self.run_executable(&executable, feeds?, &options).await?;
+        let outcome = self
+            .run_executable(&executable, feeds?, &options, time)
+            .await?;
         let fetch: Result<Vec<_>> = outcome.tensors.iter().map(Tensor::to_proto).collect();
         Ok(pb::RunCallableResponse {
             fetch: fetch?,
@@ -108,6 +127,7 @@ impl MasterSession {
         executable: &Executable,
         feeds: Vec<Tensor>,
         options: &pb::RunOptions,
+        time: Option<Duration>,
     ) -> Result<Outcome> {
         check_feeds(executable, &feeds)?;
         let run = executable.runs.fetch_add(1, Ordering::Relaxed);
@@ -125,17 +145,11 @@ impl MasterSession {
         // Before the run, so that it is dropped after it: a client that goes away leaves nothing either.
         let clean_up = CleanUp(self, executable, step.id);
         let frame = Arc::new(CallFrame::new(feeds, executable.signature.fetches.len()));
-        let run = self.run_parts(executable, &step, frame.clone());
-        let result = match self.timeout(options) {
-            None => run.await,
-            Some(timeout) => tokio::time::timeout(timeout, run)
-                .await
-                .unwrap_or_else(|_| {
-                    Err(deadline_exceeded!(
-                        "Deadline Exceeded: the step did not end within {timeout:?}"
-                    ))
-                }),
-        };
+        let clock = &self.worker.env().clock;
+        let deadline = Deadline::new(clock, time, self.timeout(options), STEP_AHEAD);
+        let result = self
+            .run_parts(executable, &step, frame.clone(), &deadline)
+            .await;
         drop(clean_up);
         // Whatever the parts say about it: a closed session ended the step.
         self.cancel.check()?;
@@ -168,44 +182,53 @@ impl MasterSession {
         executable: &Executable,
         step: &Step,
         frame: Arc<CallFrame>,
+        deadline: &Deadline,
     ) -> Result<pb::RunMetadata> {
-        let run_local = |cancel: CancelToken| {
-            let local = executable.local.clone();
-            self.worker.run(local, step.id, frame, cancel, step.record)
-        };
-        if executable.remote.is_empty() {
-            let stats = run_local(step.cancel.clone())
-                .await
-                .map_err(|status| from_task(status, &self.view.own))?;
-            return self.local_metadata(executable, step, stats);
-        }
         // A part whose node fails throws its own switch, which must not look like a client that gives up.
-        let part_cancel = CancelToken::new();
-        let _passed_on = step.cancel.on_cancel({
-            let part_cancel = part_cancel.clone();
-            move |reason| part_cancel.cancel(reason.clone())
-        });
-        let local = run_local(part_cancel);
+        let (part_cancel, _passed_on) = if executable.remote.is_empty() {
+            (step.cancel.clone(), None)
+        } else {
+            let part_cancel = CancelToken::new();
+            let passed_on = step.cancel.on_cancel({
+                let part_cancel = part_cancel.clone();
+                move |reason| part_cancel.cancel(reason.clone())
+            });
+            (part_cancel, Some(passed_on))
+        };
+        // The others first: they need longer to begin.
         let mut remote = self.start_remote(executable, step);
-        let mut local = pin!(local);
+        let own = executable.local.clone();
+        let mut local = self
+            .worker
+            .begin(own, step.id, frame, part_cancel, step.record)?;
+        let mut awaited = Awaited::new(self, executable, step.id);
         let mut given_up = pin!(cancelled(&step.cancel));
+        let mut late = pin!(deadline.passed());
         let (mut metadata, mut failed) = (pb::RunMetadata::default(), None::<Status>);
-        let mut local_ended = false;
-        while !local_ended || !remote.is_empty() {
+        while awaited.local || !remote.is_empty() {
             let ended = tokio::select! {
                 biased;
-                stats = &mut local, if !local_ended => {
-                    local_ended = true;
+                stats = local.ended(), if awaited.local => {
+                    awaited.local = false;
                     stats
                         .map_err(|status| from_task(status, &self.view.own))
                         .and_then(|stats| self.local_metadata(executable, step, stats))
                 }
                 // The client may give up while only other tasks are still at work.
-                reason = &mut given_up, if failed.is_none() => Err(reason),
-                Some(joined) = remote.join_next() => joined.unwrap_or_else(|error| {
+                reason = &mut given_up, if failed.is_none() && !remote.is_empty() => Err(reason),
+                Some(joined) = remote.join_next() => match joined {
+                    Ok((task, ended)) => {
+                        awaited.tasks.retain(|other| *other != task);
+                        ended
+                    }
                     // Cancelled by us after the first error, which is the one to show.
-                    Err(internal!("a part's run was lost: {error}").derived())
-                }),
+                    Err(error) => Err(internal!("a part's run was lost: {error}").derived()),
+                },
+                () = &mut late => return Err(awaited.deadline_exceeded(&local)),
+                () = awaited.patience(), if !remote.is_empty() => {
+                    awaited.report();
+                    continue;
+                }
             };
             match ended {
                 Ok(part) => merge(&mut metadata, part),
@@ -224,15 +247,15 @@ impl MasterSession {
     }
 
     /// Starts the parts of the other tasks.
-    pub(super) fn start_remote(
-        &self,
-        executable: &Executable,
-        step: &Step,
-    ) -> JoinSet<Result<pb::RunMetadata>> {
+    pub(super) fn start_remote(&self, executable: &Executable, step: &Step) -> Parts {
         let mut remote = JoinSet::new();
         for part in &executable.remote {
             let request_id = self.worker.env().ids.request_id();
-            remote.spawn(run_remote(part, self.handle(), step, request_id));
+            let (task, run) = (
+                part.task.clone(),
+                run_remote(part, self.handle(), step, request_id),
+            );
+            remote.spawn(async move { (task, run.await) });
         }
         remote
     }
@@ -355,6 +378,45 @@ fn check_feeds(executable: &Executable, feeds: &[Tensor]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Names in the order of a signature: clients that say the same in another order share what was prepared.
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
+
+/// Feeds in the order of a signature.
+fn sorted_feeds(names: Vec<String>, feeds: Vec<Tensor>) -> (Vec<String>, Vec<Tensor>) {
+    if names.is_sorted() {
+        return (names, feeds);
+    }
+    let mut pairs: Vec<(String, Tensor)> = names.into_iter().zip(feeds).collect();
+    pairs.sort_by(|a, b| a.0.cmp(&b.0));
+    pairs.into_iter().unzip()
+}
+
+/// Fetched tensors, which are in the order of the signature, in the order they were asked for.
+fn in_order(
+    wanted: Vec<String>,
+    sorted: &[String],
+    tensors: &[Tensor],
+) -> Result<Vec<pb::NamedTensorProto>> {
+    if wanted == sorted {
+        return named(sorted, tensors);
+    }
+    let named = wanted.into_iter().map(|name| {
+        let tensor = sorted
+            .binary_search(&name)
+            .ok()
+            .and_then(|at| tensors.get(at));
+        let tensor = tensor.ok_or_else(|| internal!("{name} was not fetched"))?;
+        Ok(pb::NamedTensorProto {
+            tensor: Some(tensor.to_proto()?),
+            name,
+        })
+    });
+    named.collect()
 }
 
 /// Tensors by the names they were fetched by.

@@ -16,14 +16,18 @@ use tokio::sync::{Notify, OnceCell};
 
 use super::cluster_view::ClusterView;
 use super::config;
+use super::deadline::Deadline;
 use super::devices::{PlacedGraph, SessionDevices};
-use super::discovery::{Filters, Found, SessionTask, find_devices};
+use super::discovery::{Filters, Found, Search, SessionTask};
 use super::executable::Executable;
 use super::open::{Unclaimed, open};
 use super::partial::PartialRun;
 use crate::api::Peers;
 use crate::worker::Worker;
 use crate::worker::session::{SessionSetup, WorkerSession};
+
+/// So long before its client gives up the opening of a session is ended, so that the client hears why.
+const OPEN_AHEAD: Duration = Duration::from_millis(250);
 
 /// One session of one client.
 pub(crate) struct MasterSession {
@@ -79,6 +83,7 @@ impl MasterSession {
         peers: Arc<dyn Peers>,
         server_config: &pb::ConfigProto,
         request: pb::CreateSessionRequest,
+        time: Option<Duration>,
     ) -> Result<Unclaimed> {
         let requested = request.config.unwrap_or_default();
         let operation_timeout = config::timeout(requested.operation_timeout_in_ms);
@@ -87,13 +92,16 @@ impl MasterSession {
         let filters = Filters::parse(&config.device_filters)?;
         let env = worker.env().clone();
         let view = ClusterView::new(&env.task, peers, &config, &request.target)?;
-        let Found { tasks, devices } = find_devices(
-            &view.own,
-            view.local_devices(env.device_attributes()),
-            &*view.peers,
-            &filters,
-        )
-        .await?;
+        let deadline = Deadline::new(&env.clock, time, operation_timeout, OPEN_AHEAD);
+        let search = Search {
+            local: &view.own,
+            local_devices: view.local_devices(env.device_attributes()),
+            peers: &*view.peers,
+            filters: &filters,
+            renames: view.propagated.is_some(),
+            deadline: deadline.clone(),
+        };
+        let Found { tasks, devices } = search.run().await?;
         let devices = SessionDevices::new(devices, &tasks)?;
         let client = env
             .devices
@@ -152,7 +160,7 @@ impl MasterSession {
             worker,
             view,
         };
-        open(Arc::new(session)).await
+        open(Arc::new(session), deadline).await
     }
 
     pub(super) fn handle(&self) -> &str {

@@ -1,7 +1,8 @@
 //! [`Exchange`]: the rendezvous a step sees: keys of this task meet here, others are pulled from their task.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustc_hash::FxHashMap;
 use tensorfleet_kernel::{CancelToken, LocalRendezvous, Received, RecvDone, Rendezvous};
 use tensorfleet_proto::RecvTensorRequest;
 use tensorfleet_status::{Result, Status, internal, invalid_argument};
@@ -20,6 +21,32 @@ pub(crate) struct Exchange {
     pub(crate) step_id: i64,
     pub(crate) cancel: CancelToken,
     pub(crate) env: Arc<WorkerEnv>,
+    /// Tensors that other tasks have not sent yet, by request.
+    pub(crate) awaited: Arc<Awaited>,
+}
+
+/// A step's rendezvous, and what it awaits from other tasks if it may await anything.
+pub(crate) type StepRendezvous = (Arc<dyn Rendezvous>, Option<Arc<Awaited>>);
+
+/// Keys and who is asked for them, by request.
+#[derive(Default)]
+pub(crate) struct Awaited(Mutex<FxHashMap<i64, (String, TaskName)>>);
+
+impl Awaited {
+    /// Each tensor and its sender, in words.
+    pub(super) fn listed(&self) -> Vec<String> {
+        let awaited = self.lock();
+        let tensors = awaited
+            .values()
+            .map(|(key, task)| format!("{key} from {task}"));
+        let mut tensors: Vec<String> = tensors.collect();
+        tensors.sort();
+        tensors
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<i64, (String, TaskName)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The parts of `send_device;incarnation;recv_device;name;frame:iteration`.
@@ -59,13 +86,19 @@ impl Exchange {
             request_id: self.env.ids.request_id(),
             ..RecvTensorRequest::default()
         };
-        let cancel = self.cancel.clone();
+        let (cancel, awaited, id) = (
+            self.cancel.clone(),
+            self.awaited.clone(),
+            request.request_id,
+        );
+        awaited.lock().insert(id, (key.to_owned(), sender.clone()));
         self.env.runtime.spawn(async move {
             let answer = tokio::select! {
                 biased;
                 answer = worker.recv_tensor(request) => answer,
                 reason = cancelled(&cancel) => Err(reason.derived()),
             };
+            awaited.lock().remove(&id);
             done(answer.and_then(|answer| {
                 let is_dead = answer.is_dead;
                 let tensor = match answer.tensor {

@@ -6,7 +6,7 @@
 //! | `session` | one master's session: devices, stateful kernels, graphs |
 //! | `graph` | a registered graph, compiled per device |
 //! | `service`, `run_graph`, `partial` | what masters and workers of other tasks ask for |
-//! | `step` | running a graph once |
+//! | `step`, `running` | running a graph once, and what it waits for |
 //! | `steps`, `exchange` | tensors under way, here and between tasks |
 
 mod env;
@@ -14,6 +14,7 @@ mod exchange;
 pub(crate) mod graph;
 mod partial;
 mod run_graph;
+pub(crate) mod running;
 mod service;
 pub(crate) mod session;
 pub(crate) mod step;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 use tensorfleet_exec::Optimize;
-use tensorfleet_kernel::{CancelToken, LocalRendezvous, Rendezvous};
+use tensorfleet_kernel::{CancelToken, LocalRendezvous};
 use tensorfleet_status::{Result, Status, aborted, cancelled, invalid_argument};
 use tokio::sync::oneshot;
 
@@ -31,12 +32,13 @@ use crate::api::Peers;
 use crate::recent::{Recent, RecentRequests};
 use crate::task::TaskName;
 pub use env::WorkerEnv;
-use exchange::Exchange;
+use exchange::{Awaited, Exchange, StepRendezvous};
 use graph::RegisteredGraph;
 use partial::PartialSteps;
 pub(crate) use run_graph::receive;
+use running::RunningStep;
 use session::{SessionSetup, WorkerSession};
-use step::{StepInput, StepStats, Stepwise};
+use step::{StepInput, Stepwise};
 use steps::Steps;
 
 /// How many receives are remembered to notice repeated ones.
@@ -171,24 +173,25 @@ impl Worker {
         })
     }
 
-    /// Runs a graph of a session on this task. `call_frame` carries the client's feeds and fetches.
-    pub(crate) async fn run(
+    /// Starts a step of a graph of a session on this task. `call_frame` carries the client's feeds and fetches.
+    pub(crate) fn begin(
         &self,
         graph: Arc<RegisteredGraph>,
         step_id: i64,
         call_frame: Arc<tensorfleet_kernel::CallFrame>,
         cancel: CancelToken,
         record: bool,
-    ) -> Result<StepStats> {
-        let rendezvous = self.rendezvous_for(&graph, step_id, &cancel)?;
+    ) -> Result<RunningStep> {
+        let (rendezvous, awaited) = self.rendezvous_for(&graph, step_id, &cancel)?;
         let input = StepInput {
             step_id,
             call_frame,
             rendezvous,
+            awaited,
             cancel,
             record,
         };
-        graph.run(input).await
+        Ok(graph.begin(input))
     }
 
     /// Prepares a step whose feeds and fetches go through its rendezvous one by one.
@@ -198,12 +201,13 @@ impl Worker {
         step_id: i64,
         cancel: &CancelToken,
     ) -> Result<Stepwise> {
-        let rendezvous = self.rendezvous_for(&graph, step_id, cancel)?;
+        let (rendezvous, awaited) = self.rendezvous_for(&graph, step_id, cancel)?;
         let (tell, ended) = oneshot::channel();
         let input = StepInput {
             step_id,
             call_frame: Arc::default(),
             rendezvous: rendezvous.clone(),
+            awaited,
             cancel: cancel.clone(),
             record: false,
         };
@@ -214,28 +218,31 @@ impl Worker {
         Ok(Stepwise {
             rendezvous,
             ended,
-            start: Box::new(move || graph.launch(input, done)),
+            start: Box::new(move || drop(graph.launch(input, done))),
         })
     }
 
-    /// What a step of a graph sends and receives through.
+    /// What a step of a graph sends and receives through, and what it awaits from other tasks.
     pub(crate) fn rendezvous_for(
         &self,
         graph: &RegisteredGraph,
         step_id: i64,
         cancel: &CancelToken,
-    ) -> Result<Arc<dyn Rendezvous>> {
+    ) -> Result<StepRendezvous> {
         if !graph.has_transfers() {
-            return Ok(Arc::new(LocalRendezvous::new()));
+            return Ok((Arc::new(LocalRendezvous::new()), None));
         }
-        Ok(Arc::new(Exchange {
+        let awaited = Arc::<Awaited>::default();
+        let exchange = Exchange {
             local: self.steps.begin(step_id, &graph.session)?,
             task: graph.task.clone(),
             peers: graph.peers.clone(),
             step_id,
             cancel: cancel.clone(),
             env: self.env.clone(),
-        }))
+            awaited: awaited.clone(),
+        };
+        Ok((Arc::new(exchange), Some(awaited)))
     }
 
     /// Forgets what is left of a step.

@@ -53,17 +53,19 @@ impl Worker {
             let cancel = cancel.clone();
             move |reason| cancel.cancel(reason.clone())
         });
-        let rendezvous = self.rendezvous_for(&graph, request.step_id, &cancel)?;
+        let (rendezvous, awaited) = self.rendezvous_for(&graph, request.step_id, &cancel)?;
         send_all(&*rendezvous, request.send)?;
         let stats = graph
             .clone()
-            .run(StepInput {
+            .begin(StepInput {
                 step_id: request.step_id,
                 call_frame: Arc::new(CallFrame::default()),
                 rendezvous: rendezvous.clone(),
+                awaited,
                 cancel,
                 record: options.record_timeline,
             })
+            .ended()
             .await?;
         let partition_graph = if options.record_partition_graphs {
             graph.partition_graphs()?

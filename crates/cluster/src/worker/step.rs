@@ -1,14 +1,15 @@
 //! Running a registered graph for one step: all its devices together, to the end, the first error or the cancel.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tensorfleet_exec::{StepReport, start};
+use tensorfleet_exec::{StepReport, StepView, start};
 use tensorfleet_kernel::{CallFrame, CancelToken, Rendezvous, ResourceManager, StepEnv};
 use tensorfleet_proto::DeviceStepStats;
 use tensorfleet_session::RunMetadata;
-use tensorfleet_status::{Result, Status, aborted, internal};
+use tensorfleet_status::{Result, Status};
 use tokio::sync::oneshot;
 
+use super::exchange::Awaited;
 use super::graph::RegisteredGraph;
 
 /// What a step runs with.
@@ -17,6 +18,8 @@ pub(crate) struct StepInput {
     /// The client's feeds and fetches, unless they go through the rendezvous.
     pub(crate) call_frame: Arc<CallFrame>,
     pub(crate) rendezvous: Arc<dyn Rendezvous>,
+    /// What it awaits from other tasks, if it may.
+    pub(crate) awaited: Option<Arc<Awaited>>,
     pub(crate) cancel: CancelToken,
     /// Whether to record the times of every node.
     pub(crate) record: bool,
@@ -37,49 +40,40 @@ pub(crate) struct Stepwise {
 }
 
 /// Several devices at work on one step.
-struct Together {
+pub(super) struct Together {
     left: usize,
     failed: Option<Status>,
     stats: StepStats,
     done: Option<Done>,
+    /// What each device does.
+    pub(super) views: Vec<StepView>,
 }
 
 impl RegisteredGraph {
-    /// Runs a step. Dropping the future cancels the step.
-    pub(crate) async fn run(self: Arc<Self>, input: StepInput) -> Result<StepStats> {
-        let (tell, told) = oneshot::channel();
-        let done: Done = Box::new(move |result| {
-            // Whoever waited may be gone.
-            let _ = tell.send(result);
-        });
-        let mut cancel = CancelOnDrop(Some(input.cancel.clone()));
-        self.launch(input, done);
-        let result = told.await;
-        cancel.0 = None;
-        result.unwrap_or_else(|_| Err(internal!("the step ended without an answer")))
-    }
-
     /// Starts a step, on this thread if the graph lately took it no long time.
-    pub(crate) fn launch(self: Arc<Self>, input: StepInput, done: Done) {
-        if self.is_quick() {
-            self.start(input, done);
-        } else {
-            let pool = self.env.pool.clone();
-            pool.spawn(Box::new(move || self.start(input, done)));
-        }
-    }
-
-    /// Starts all devices; drives the step on this thread as far as it goes without waiting.
-    fn start(&self, input: StepInput, done: Done) {
-        let (began, began_wall) = (self.env.now(), self.env.clock.wall());
+    pub(super) fn launch(self: &Arc<Self>, input: StepInput, done: Done) -> Arc<Mutex<Together>> {
         let together = Arc::new(Mutex::new(Together {
             left: self.parts.len(),
             failed: None,
             stats: Vec::new(),
             done: Some(done),
+            views: Vec::new(),
         }));
+        if self.is_quick() {
+            self.start(input, &together);
+        } else {
+            let (graph, together) = (self.clone(), together.clone());
+            let start = move || graph.start(input, &together);
+            self.env.pool.spawn(Box::new(start));
+        }
+        together
+    }
+
+    /// Starts all devices; drives the step on this thread as far as it goes without waiting.
+    fn start(&self, input: StepInput, together: &Arc<Mutex<Together>>) {
+        let (began, began_wall) = (self.env.now(), self.env.clock.wall());
         if self.parts.is_empty() {
-            return finish(&together);
+            return finish(together);
         }
         let step_resources = Arc::new(ResourceManager::new());
         for part in &self.parts {
@@ -95,12 +89,12 @@ impl RegisteredGraph {
                 clock: self.env.clock.clone(),
                 call_frame: input.call_frame.clone(),
             });
-            let (together, plan, device) =
+            let (of_step, plan, device) =
                 (together.clone(), part.plan.clone(), part.device.clone());
             let (rendezvous, cancel) = (input.rendezvous.clone(), input.cancel.clone());
             let (record, several) = (input.record, self.parts.len() > 1);
             let ended = move |result: Result<StepReport>| {
-                let mut state = together.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = lock(&of_step);
                 match result {
                     Ok(report) if record => {
                         let metadata =
@@ -116,17 +110,18 @@ impl RegisteredGraph {
                         if several {
                             cancel.cancel(error.derived());
                         }
-                        state = together.lock().unwrap_or_else(PoisonError::into_inner);
+                        state = lock(&of_step);
                     }
                 }
                 state.left -= 1;
                 let last = state.left == 0;
                 drop(state);
                 if last {
-                    finish(&together);
+                    finish(&of_step);
                 }
             };
-            start(part.plan.clone(), env, input.record, Box::new(ended));
+            let view = start(part.plan.clone(), env, input.record, Box::new(ended));
+            lock(together).views.push(view);
         }
         let took = self.env.now().saturating_sub(began);
         self.took(took.as_nanos() as u64);
@@ -134,7 +129,7 @@ impl RegisteredGraph {
 }
 
 fn finish(together: &Mutex<Together>) {
-    let mut state = together.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = lock(together);
     let result = match state.failed.take() {
         Some(status) => Err(status),
         None => Ok(std::mem::take(&mut state.stats)),
@@ -146,14 +141,6 @@ fn finish(together: &Mutex<Together>) {
     }
 }
 
-/// A step whose caller went away is cancelled.
-struct CancelOnDrop(Option<CancelToken>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(cancel) = self.0.take() {
-            // Only others who receive from the step see this, if their own master does not know better.
-            cancel.cancel(aborted!("Step was cancelled: nobody waits for it any more").derived());
-        }
-    }
+pub(super) fn lock(together: &Mutex<Together>) -> MutexGuard<'_, Together> {
+    together.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -82,7 +82,7 @@ fn job_of(step: &Arc<Step>, driver: &mut Driver, task: Task) -> Option<Job> {
         return None;
     }
     let inputs = slots.iter_mut().map(std::mem::take).collect();
-    driver.state.outstanding += 1;
+    driver.state.went_out(task.node);
     driver.on_pool += 1;
     let scheduled = if step.record {
         step.now()
@@ -155,7 +155,7 @@ pub(super) fn start_later(step: &Arc<Step>, driver: &mut Driver, task: Task) {
         return fail(step, driver, run::at_node(status, node));
     }
     let inputs = slots.iter_mut().map(std::mem::take).collect();
-    driver.state.outstanding += 1;
+    driver.state.went_out(task.node);
     let started = if step.record {
         step.now()
     } else {

@@ -1,7 +1,7 @@
 //! The client side: a channel that connects when it is needed and again when it broke.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,17 +9,15 @@ use h2::client::SendRequest;
 use http::{HeaderValue, Request, header};
 use prost::Message;
 use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, unavailable};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::connect::connect;
+use super::keepalive::{KeepAlive, Watched};
 use super::{CONTENT_TYPE, Limits, message, status, timeout};
 
 /// Between attempts of a call that waits for its server.
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_MOST: Duration = Duration::from_secs(1);
-
-/// A host that says nothing for so long is taken for gone.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How a call is made.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +36,62 @@ struct Inner {
     address: String,
     token: Option<HeaderValue>,
     limits: Limits,
-    connection: Mutex<Option<SendRequest<Bytes>>>,
+    keepalive: Option<KeepAlive>,
+    connection: Mutex<Option<Link>>,
     /// Whether the server was on this machine when it was last connected.
     same_host: AtomicBool,
     /// One connects, the others wait for it.
     connecting: tokio::sync::Mutex<()>,
+    /// Why the last attempt to connect failed.
+    trouble: Mutex<Option<String>>,
+    /// How often it was tried to connect.
+    attempts: AtomicUsize,
+}
+
+fn unreachable(reason: &str) -> Status {
+    unavailable!("failed to connect to all addresses; last error: UNAVAILABLE: {reason}")
+}
+
+/// A connection as its calls see it.
+#[derive(Clone)]
+struct Link {
+    sender: SendRequest<Bytes>,
+    /// How many calls wait for their answers.
+    calls: Arc<AtomicUsize>,
+    /// Why it was given up.
+    gone: Arc<OnceLock<String>>,
+}
+
+impl Link {
+    async fn ready(self) -> Result<Link, h2::Error> {
+        let Link {
+            sender,
+            calls,
+            gone,
+        } = self;
+        let sender = sender.ready().await?;
+        Ok(Link {
+            sender,
+            calls,
+            gone,
+        })
+    }
+}
+
+/// A call that waits for its answer.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    fn new(calls: &Arc<AtomicUsize>) -> Waits {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Waits(calls.clone())
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Channel {
@@ -54,13 +103,34 @@ impl Channel {
     /// A channel whose calls carry a bearer token.
     pub fn with_token(address: impl Into<String>, limits: Limits, token: Option<&str>) -> Channel {
         let token = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {token}")).ok());
+        Channel::open(address.into(), limits, token, None)
+    }
+
+    /// A channel whose calls end when the server is gone without a word.
+    pub fn with_keepalive(
+        address: impl Into<String>,
+        limits: Limits,
+        keepalive: Option<KeepAlive>,
+    ) -> Channel {
+        Channel::open(address.into(), limits, None, keepalive)
+    }
+
+    fn open(
+        address: String,
+        limits: Limits,
+        token: Option<HeaderValue>,
+        keepalive: Option<KeepAlive>,
+    ) -> Channel {
         Channel(Arc::new(Inner {
-            address: address.into(),
+            address,
             token,
             limits,
-            connection: Mutex::new(None),
+            keepalive,
+            connection: Mutex::default(),
             same_host: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::new(()),
+            trouble: Mutex::default(),
+            attempts: AtomicUsize::new(0),
         }))
     }
 
@@ -83,8 +153,8 @@ impl Channel {
     ) -> Result<A> {
         let encoded = message::encode(request, self.0.limits.max_message_bytes)?;
         let call = async {
-            let sender = self.ready(options).await?;
-            self.exchange(sender, path, encoded, options).await
+            let link = self.ready(options).await?;
+            self.exchange(link, path, encoded, options).await
         };
         let Some(deadline) = options.deadline else {
             return call.await;
@@ -95,11 +165,11 @@ impl Channel {
     }
 
     /// A connection that takes calls.
-    async fn ready(&self, options: &CallOptions) -> Result<SendRequest<Bytes>> {
+    async fn ready(&self, options: &CallOptions) -> Result<Link> {
         let mut pause = RETRY_FIRST;
         loop {
             match self.connected().await {
-                Ok(sender) => return Ok(sender),
+                Ok(link) => return Ok(link),
                 Err(error) if !options.wait_for_ready => return Err(error),
                 Err(error) => tracing::debug!("{} is not there yet: {error}", self.0.address),
             }
@@ -108,72 +178,111 @@ impl Channel {
         }
     }
 
-    async fn connected(&self) -> Result<SendRequest<Bytes>> {
-        if let Some(sender) = self.current() {
-            // A connection that broke says so here.
-            if let Ok(sender) = sender.ready().await {
-                return Ok(sender);
-            }
-        }
-        let _one = self.0.connecting.lock().await;
-        if let Some(sender) = self.current()
-            && let Ok(sender) = sender.ready().await
-        {
-            return Ok(sender);
-        }
-        let sender = self.connect().await?;
-        *self.lock() = Some(sender.clone());
-        sender
-            .ready()
-            .await
-            .map_err(|error| status::from_h2(&error))
+    /// Why there is no connection, if the last attempt failed.
+    pub fn trouble(&self) -> Option<String> {
+        self.last_trouble().clone()
     }
 
-    async fn connect(&self) -> Result<SendRequest<Bytes>> {
+    async fn connected(&self) -> Result<Link> {
+        if let Some(link) = self.current().await {
+            return Ok(link);
+        }
+        let attempts = self.0.attempts.load(Ordering::Relaxed);
+        let _one = self.0.connecting.lock().await;
+        if let Some(link) = self.current().await {
+            return Ok(link);
+        }
+        // What failed while we waited for it would fail for us as well, and as slowly.
+        if attempts != self.0.attempts.load(Ordering::Relaxed)
+            && let Some(reason) = self.trouble()
+        {
+            return Err(unreachable(&reason));
+        }
+        let link = self.connect().await?;
+        *self.lock() = Some(link.clone());
+        link.ready().await.map_err(|error| status::from_h2(&error))
+    }
+
+    /// The connection there is, if it takes calls.
+    async fn current(&self) -> Option<Link> {
+        let link = self.lock().clone()?;
+        // A connection that broke says so here.
+        link.ready().await.ok()
+    }
+
+    async fn connect(&self) -> Result<Link> {
         let address = &self.0.address;
-        let failed = |error: &dyn std::fmt::Display| {
-            unavailable!(
-                "failed to connect to all addresses; last error: UNAVAILABLE: {address}: {error}"
-            )
+        let patience = self.0.keepalive.as_ref().map(|keepalive| keepalive.timeout);
+        let connected = connect(address, &self.0.limits, patience).await;
+        self.0.attempts.fetch_add(1, Ordering::Relaxed);
+        let connected = connected.map_err(|reason| {
+            let status = unreachable(&reason);
+            *self.last_trouble() = Some(reason);
+            status
+        })?;
+        *self.last_trouble() = None;
+        let link = Link {
+            sender: connected.sender,
+            calls: Arc::default(),
+            gone: Arc::default(),
         };
-        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address))
-            .await
-            .map_err(|_| failed(&format_args!("no answer within {CONNECT_TIMEOUT:?}")))?
-            .map_err(|error| failed(&error))?;
-        let same_host = match (stream.local_addr(), stream.peer_addr()) {
-            (Ok(ours), Ok(theirs)) => ours.ip() == theirs.ip(),
-            _ => false,
-        };
-        self.0.same_host.store(same_host, Ordering::Relaxed);
-        // It fails only on sockets that are closed already.
-        let _ = stream.set_nodelay(true);
-        let (sender, connection) = h2::client::Builder::new()
-            .initial_window_size(self.0.limits.stream_window)
-            .initial_connection_window_size(self.0.limits.connection_window)
-            .max_frame_size(self.0.limits.max_frame_bytes)
-            .enable_push(false)
-            .handshake(stream)
-            .await
-            .map_err(|error| failed(&error))?;
-        let peer = address.clone();
+        self.0
+            .same_host
+            .store(connected.same_host, Ordering::Relaxed);
+        let watched = connected.ping.map(|ping| Watched {
+            ping,
+            traffic: connected.traffic,
+            calls: link.calls.clone(),
+        });
+        let (gone, channel) = (link.gone.clone(), Arc::downgrade(&self.0));
+        let (peer, keepalive) = (address.clone(), self.0.keepalive.clone());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!("the connection to {peer} ended: {error}");
+            let until_gone = async {
+                let (Some(watched), Some(keepalive)) = (watched, &keepalive) else {
+                    return std::future::pending().await;
+                };
+                // It must not keep the connection open when nobody else does.
+                let question = || {
+                    let channel = Channel(channel.upgrade()?);
+                    let sender = channel.lock().as_ref()?.sender.clone();
+                    let request = channel.request(keepalive.path, &CallOptions::default());
+                    Some((sender, request.ok()?))
+                };
+                watched.until_gone(keepalive.timeout, question).await;
+                let reason = format!(
+                    "{peer} has not answered for {:?}: it is gone, paused or cut off",
+                    keepalive.timeout
+                );
+                tracing::warn!("{reason}");
+                // Nobody else sets it.
+                let _ = gone.set(reason);
+            };
+            // Dropping the connection fails all its calls.
+            tokio::select! {
+                ended = connected.connection => if let Err(error) = ended {
+                    tracing::debug!("the connection to {peer} ended: {error}");
+                },
+                () = until_gone => {}
             }
         });
-        Ok(sender)
+        Ok(link)
     }
 
     async fn exchange<A: Message + Default>(
         &self,
-        mut sender: SendRequest<Bytes>,
+        mut link: Link,
         path: &'static str,
         encoded: tensorfleet_tensor::Segments,
         options: &CallOptions,
     ) -> Result<A> {
         let request = self.request(path, options)?;
-        let broken = |error: h2::Error| status::from_h2(&error);
-        let (response, mut stream) = sender.send_request(request, false).map_err(broken)?;
+        let _waits = Waits::new(&link.calls);
+        let gone = link.gone.clone();
+        let broken = |error: h2::Error| match gone.get() {
+            Some(reason) => unavailable!("{reason}"),
+            None => status::from_h2(&error),
+        };
+        let (response, mut stream) = link.sender.send_request(request, false).map_err(broken)?;
         let mut pieces = encoded.into_pieces();
         while let Some(piece) = pieces.pop_front() {
             stream.send_data(piece, pieces.is_empty()).map_err(broken)?;
@@ -219,14 +328,13 @@ impl Channel {
         Ok(request)
     }
 
-    fn current(&self) -> Option<SendRequest<Bytes>> {
-        self.lock().clone()
+    fn lock(&self) -> MutexGuard<'_, Option<Link>> {
+        let connection = &self.0.connection;
+        connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<SendRequest<Bytes>>> {
-        self.0
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn last_trouble(&self) -> MutexGuard<'_, Option<String>> {
+        let trouble = &self.0.trouble;
+        trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,6 +19,10 @@ const UNPARSABLE: &str = "Unable to parse request";
 /// Flag and length.
 const PREFIX: usize = 5;
 
+/// Compressed messages of this size may become a thousand times larger: inflating them would keep other
+/// calls waiting too long.
+const INFLATE_HERE: usize = 1 << 10;
+
 /// The encoded message with its prefix, payloads shared.
 pub(crate) fn encode<M: Message>(message: &M, limit: usize) -> Result<Segments> {
     let len = message.encoded_len();
@@ -83,7 +87,10 @@ pub(crate) async fn read(
     }
     match prefix {
         Some((false, len)) if frames.remaining() == len => Ok(frames),
-        Some((true, len)) if frames.remaining() == len => inflate(frames, encoding, limit),
+        Some((true, len)) if frames.remaining() == len => {
+            let encoding = encoding.map(<[u8]>::to_vec);
+            inflate_elsewhere(frames, encoding, limit).await
+        }
         _ => Err(internal!("{UNPARSABLE}")),
     }
 }
@@ -96,6 +103,22 @@ fn read_prefix(frames: &mut Frames, limit: usize) -> Result<(bool, usize)> {
         return Err(too_large(len, limit));
     }
     Ok((compressed, len))
+}
+
+/// Inflates on another thread what is large.
+async fn inflate_elsewhere(
+    frames: Frames,
+    encoding: Option<Vec<u8>>,
+    limit: usize,
+) -> Result<Frames> {
+    let is_small = frames.remaining() < INFLATE_HERE;
+    let inflate = move || inflate(frames, encoding.as_deref(), limit);
+    if is_small {
+        return inflate();
+    }
+    tokio::task::spawn_blocking(inflate)
+        .await
+        .unwrap_or_else(|error| Err(internal!("a message was not inflated: {error}")))
 }
 
 fn inflate(frames: Frames, encoding: Option<&[u8]>, limit: usize) -> Result<Frames> {
@@ -124,4 +147,39 @@ fn inflate(frames: Frames, encoding: Option<&[u8]>, limit: usize) -> Result<Fram
 
 fn too_large(len: usize, limit: usize) -> Status {
     resource_exhausted!("Received message larger than max ({len} vs. {limit})")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn other_calls_go_on_while_a_large_message_is_inflated() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&vec![0; 16 << 20]).unwrap();
+        let mut frames = Frames::default();
+        frames.push(encoder.finish().unwrap().into());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let mut others = 0;
+        let inflated = runtime.block_on(async {
+            let mut inflated =
+                std::pin::pin!(inflate_elsewhere(frames, Some(b"gzip".to_vec()), 1 << 30));
+            loop {
+                tokio::select! {
+                    biased;
+                    inflated = &mut inflated => return inflated,
+                    () = tokio::task::yield_now() => others += 1,
+                }
+            }
+        });
+        assert_eq!(inflated.unwrap().remaining(), 16 << 20);
+        assert!(others > 0);
+    }
 }

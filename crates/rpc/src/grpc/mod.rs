@@ -2,18 +2,30 @@
 //!
 //! A message is encoded into [`Segments`](tensorfleet_tensor::Segments) and decoded from [`Frames`], so
 //! tensors are neither copied into a message on their way out nor joined before they are parsed.
+//!
+//! | file | what |
+//! |---|---|
+//! | `client`, `connect`, `keepalive` | a channel: its calls, its connection, whether the peer is still there |
+//! | `server` | accepts connections and answers calls |
+//! | `message`, `frames` | a message's bytes |
+//! | `status`, `timeout` | what headers and trailers say |
+//! | `socket`, `progress` | the TCP connection below |
 
 mod client;
+mod connect;
 mod frames;
 mod gather;
+mod keepalive;
 pub(crate) mod message;
 mod progress;
 mod server;
+mod socket;
 mod status;
 mod timeout;
 
 pub use client::{CallOptions, Channel};
 pub use frames::Frames;
+pub use keepalive::KeepAlive;
 pub use server::{Call, Service, serve};
 
 /// Tuning of connections; both ends use the same.

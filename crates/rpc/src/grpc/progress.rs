@@ -1,4 +1,4 @@
-//! [`Progress`]: a stream that counts what it has written, so that a stalled peer can be told from a slow one.
+//! [`Progress`]: a stream that counts its bytes, so that a stalled or vanished peer can be told from a slow one.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,23 +8,41 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream and the bytes written to it so far.
+/// A stream whose bytes are counted.
 pub(super) struct Progress<T> {
     stream: T,
-    written: Arc<AtomicU64>,
+    traffic: Arc<Traffic>,
+}
+
+/// How many bytes went each way so far.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Traffic {
+    pub(super) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
 }
 
 impl<T> Progress<T> {
     /// The stream, and where its bytes are counted.
-    pub(super) fn new(stream: T) -> (Progress<T>, Arc<AtomicU64>) {
-        let written = Arc::new(AtomicU64::new(0));
-        let counted = written.clone();
-        (Progress { stream, written }, counted)
+    pub(super) fn new(stream: T) -> (Progress<T>, Arc<Traffic>) {
+        let traffic = Arc::new(Traffic::default());
+        let counted = traffic.clone();
+        (Progress { stream, traffic }, counted)
     }
 
     fn count(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(len)) = &result {
-            self.written.fetch_add(*len as u64, Ordering::Relaxed);
+            let written = &self.traffic.written;
+            written.fetch_add(*len as u64, Ordering::Relaxed);
         }
         result
     }
@@ -36,7 +54,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Progress<T> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = buffer.filled().len().saturating_sub(before);
+        self.traffic.read.fetch_add(read as u64, Ordering::Relaxed);
+        result
     }
 }
 

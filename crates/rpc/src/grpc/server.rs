@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use tokio::time::Instant;
 
 use super::frames::Frames;
 use super::progress::Progress;
+use super::socket::tune;
 use super::{CONTENT_TYPE, Limits, message, status, timeout};
 
 /// A connection that has not even said that it speaks HTTP/2 by then is closed.
@@ -40,6 +40,8 @@ pub struct Call {
     pub headers: HeaderMap,
     /// Who calls.
     pub peer: SocketAddr,
+    /// When the client gives up.
+    pub deadline: Option<Instant>,
 }
 
 /// Answers unary calls. A call whose client went away or whose deadline passed is dropped where it waits.
@@ -74,8 +76,7 @@ pub async fn serve<S: Service>(
                 continue;
             }
         };
-        // Answers are small and wanted at once; it fails only on sockets that are closed already.
-        let _ = stream.set_nodelay(true);
+        tune(&stream);
         let connection = Connection {
             service: service.clone(),
             limits: limits.clone(),
@@ -105,7 +106,7 @@ impl<S: Service> Connection<S> {
             .initial_connection_window_size(self.limits.connection_window)
             .max_frame_size(self.limits.max_frame_bytes)
             .max_header_list_size(64 << 10);
-        let (stream, written) = Progress::new(stream);
+        let (stream, traffic) = Progress::new(stream);
         let handshake = builder.handshake::<_, Bytes>(stream);
         let handshake = tokio::select! {
             done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake) => done,
@@ -148,7 +149,7 @@ impl<S: Service> Connection<S> {
                 changed = stop.changed(), if !stopping => if changed.is_err() { stopping = true },
                 // Idle clients may never answer to the good-bye; slow ones still take what they asked for.
                 () = tokio::time::sleep(STALLED), if stopping && calls.is_empty() => {
-                    let now = written.load(Ordering::Relaxed);
+                    let now = traffic.written();
                     if now == seen {
                         break;
                     }
@@ -193,6 +194,7 @@ impl<S: Service> Connection<S> {
                     message,
                     headers,
                     peer,
+                    deadline,
                 })
                 .await
         };

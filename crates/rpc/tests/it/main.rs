@@ -1,13 +1,17 @@
 //! Servers in this process, driven by our own client; the same checks drive TensorFlow's server.
 
+mod awaited;
 mod cluster;
 mod common;
 mod direct;
 mod disconnect;
+mod discovery;
 mod hostile;
 mod lifecycle;
 mod local;
+mod lost_peers;
 mod many;
+mod proxy;
 mod stop;
 mod tensorflow;
 mod tidiness;

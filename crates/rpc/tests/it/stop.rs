@@ -124,6 +124,31 @@ fn steps_that_do_not_end_are_cancelled_after_the_grace_period() {
 }
 
 #[test]
+fn a_second_order_to_stop_shortens_the_grace_period() {
+    let server = server_with(ServerOptions {
+        grace: PATIENCE * 100,
+        ..ServerOptions::default()
+    });
+    let (waits, watcher) = (
+        session(server.target(), &queue("in a hurry")),
+        session(server.target(), &queue("in a hurry")),
+    );
+    run(&watcher, "init").unwrap();
+    thread::scope(|scope| {
+        let step = scope.spawn(|| waits.run(&[], &["got:0"], &["started"]));
+        wait_until("the step", || value(&watcher, "count:0").unwrap() == 1.0);
+        server.stop();
+        thread::sleep(Duration::from_millis(100));
+        assert!(!step.is_finished());
+        server.stop_within(Duration::from_millis(100));
+        // A longer one changes nothing.
+        server.stop();
+        assert_status(step.join().unwrap(), Code::Cancelled, "");
+        join(&server);
+    });
+}
+
+#[test]
 fn a_stopping_server_takes_no_new_calls() {
     let server = server_with(ServerOptions {
         grace: Duration::from_millis(500),

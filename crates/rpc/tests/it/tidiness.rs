@@ -8,9 +8,10 @@ use tensorfleet_rpc::grpc::CallOptions;
 use tensorfleet_rpc::{ConnectOptions, Session};
 use tensorfleet_session::CallableOptions;
 use tensorfleet_status::{Code, invalid_argument};
+use tensorfleet_tensor::Tensor;
 
 use crate::cluster::{Script, Scripted, free_address, task};
-use crate::common::{Raw, assert_status, session, wait_until};
+use crate::common::{Raw, assert_status, float, session, wait_until};
 
 fn slow(path: &'static str, millis: u64) -> Script {
     Script {
@@ -174,4 +175,33 @@ fn a_client_that_does_not_wait_for_the_end_of_its_session_does_not_keep_it() {
     });
     assert_status(gone, Code::DeadlineExceeded, "");
     scripted.wait_for(path::DELETE_WORKER_SESSION, &request.session_handle);
+}
+
+#[test]
+fn the_same_feeds_fetches_and_targets_in_another_order_are_prepared_once() {
+    let addresses = addresses::<2>();
+    let master = task(&addresses, 0);
+    let scripted = Scripted::new(&addresses[1], 1, Vec::new());
+    let text = "a = Placeholder() {dtype=DT_FLOAT}
+         b = Placeholder() {dtype=DT_FLOAT}
+         minus = Sub(a, b)
+         twice = AddV2(a, a)
+         c0 = NoOp() @/job:worker/task:0\n"
+        .to_owned()
+        + &on(1);
+    let session = session(master.target(), &text);
+    let (a, b) = (("a:0", float(5.0)), ("b:0", float(3.0)));
+    let forth = session.run(
+        &[a.clone(), b.clone()],
+        &["minus:0", "twice:0"],
+        &["c0", "c1"],
+    );
+    let back = session.run(&[b, a], &["twice:0", "minus:0"], &["c1", "c0"]);
+    let values = |fetched: tensorfleet_status::Result<Vec<Tensor>>| -> Vec<f32> {
+        let fetched = fetched.unwrap();
+        fetched.iter().map(|x| x.to_scalar().unwrap()).collect()
+    };
+    assert_eq!(values(forth), [2.0, 10.0]);
+    assert_eq!(values(back), [10.0, 2.0]);
+    assert_eq!(scripted.called(path::REGISTER_GRAPH).len(), 1);
 }
