@@ -55,6 +55,7 @@ impl Settings {
 
     /// Binds the servers of some tasks and begins to log.
     pub(crate) fn bind(self, specs: impl IntoIterator<Item = ServerSpec>) -> Result<Vec<Server>> {
+        tensorfleet_tensor::keep_freed_memory();
         tracing_subscriber::fmt()
             .with_env_filter(self.log)
             .with_writer(std::io::stderr)

@@ -32,5 +32,5 @@ pub use shape::{Dims, MAX_RANK, PartialShape, Shape, UNKNOWN_DIM};
 pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensorfleet_status::{Result, Status};
-pub use trim::trim_memory;
+pub use trim::{keep_freed_memory, trim_memory};
 pub use variant::{OpaqueVariant, TensorList, Variant, VariantObject};

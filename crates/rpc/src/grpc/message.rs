@@ -24,7 +24,7 @@ const PREFIX: usize = 5;
 const INFLATE_HERE: usize = 1 << 10;
 
 /// The encoded message with its prefix, payloads shared.
-pub(crate) fn encode<M: Message>(message: &M, limit: usize) -> Result<Segments> {
+pub fn encode<M: Message>(message: &M, limit: usize) -> Result<Segments> {
     let len = message.encoded_len();
     if len > limit {
         return Err(resource_exhausted!(

@@ -26,6 +26,7 @@ mod timeout;
 pub use client::{CallOptions, Channel};
 pub use frames::Frames;
 pub use keepalive::KeepAlive;
+pub use message::encode;
 pub use server::{Call, Service, serve};
 
 /// Tuning of connections; both ends use the same.
