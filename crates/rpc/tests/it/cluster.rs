@@ -111,6 +111,12 @@ impl Scripted {
         same.map(|call| call.1.clone()).collect()
     }
 
+    /// What a method was called with first, as soon as it was.
+    pub(crate) fn first(&self, path: &str) -> String {
+        wait_until(path, || !self.called(path).is_empty());
+        self.called(path).remove(0)
+    }
+
     pub(crate) fn wait_for(&self, path: &str, what: &str) {
         wait_until(path, || self.count(path, what) > 0);
     }
