@@ -4,6 +4,7 @@
 //! line is a setting of [`Limits`]; the settings are measured in turns, and the best round of each counts.
 
 use std::future::Future;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,10 +72,11 @@ fn main() -> Result<()> {
             *best = best.max(calls * (megabytes << 20) as f64 / 1e9);
         }
     }
-    println!("| window | frame | GB/s |\n|---|---|---|");
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "| window | frame | GB/s |\n|---|---|---|")?;
     for (limits, _, best) in &settings {
         let (window, frame) = (limits.stream_window >> 20, limits.max_frame_bytes >> 10);
-        println!("| {window} MiB | {frame} KiB | {best:.2} |");
+        writeln!(out, "| {window} MiB | {frame} KiB | {best:.2} |")?;
     }
     Ok(())
 }
