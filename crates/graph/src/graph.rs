@@ -82,6 +82,11 @@ impl Node {
         &self.op.name
     }
 
+    /// Whether the edges out of the node lead back to the start of a loop.
+    pub fn is_next_iteration(&self) -> bool {
+        matches!(self.op_name(), "NextIteration" | "RefNextIteration")
+    }
+
     /// What a kernel may know of the node.
     pub fn info(&self) -> NodeInfo {
         NodeInfo {
@@ -436,12 +441,7 @@ impl Graph {
     /// Node ids so that inputs come first, back edges of loops (out of `NextIteration`) left aside;
     /// an error naming a node if there is another cycle.
     pub fn topological_order(&self) -> Result<Vec<NodeId>> {
-        let is_back_edge = |source: NodeId| {
-            matches!(
-                self.node(source).op_name(),
-                "NextIteration" | "RefNextIteration"
-            )
-        };
+        let is_back_edge = |source: NodeId| self.node(source).is_next_iteration();
         let mut pending = vec![0u32; self.nodes.len()];
         let consumers = self.consumers();
         for (id, node) in self.nodes() {

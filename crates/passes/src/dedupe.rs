@@ -8,6 +8,7 @@ use tensorfleet_kernel::{AttrValue, Attrs};
 use tensorfleet_status::Result;
 use tensorfleet_tensor::Tensor;
 
+use crate::control_flow::is_control_flow;
 use crate::prune::prune;
 use crate::roots::Roots;
 
@@ -72,21 +73,6 @@ pub fn dedupe(mut graph: Graph, roots: &Roots) -> Result<Graph> {
 }
 
 fn may_merge(node: &Node) -> bool {
-    let is_control_flow = matches!(
-        node.op_name(),
-        "Switch"
-            | "RefSwitch"
-            | "Merge"
-            | "RefMerge"
-            | "Enter"
-            | "RefEnter"
-            | "Exit"
-            | "RefExit"
-            | "NextIteration"
-            | "RefNextIteration"
-            | "LoopCond"
-            | "_SwitchN"
-    );
     let has_refs = node
         .input_types
         .iter()
@@ -94,7 +80,7 @@ fn may_merge(node: &Node) -> bool {
         .any(|port| port.is_ref);
     // A placeholder that is not fed must fail under its own name.
     !node.is_stateful()
-        && !is_control_flow
+        && !is_control_flow(node)
         && !has_refs
         && !node.op_name().starts_with("Placeholder")
 }

@@ -5,6 +5,7 @@
 //! their names through all passes. Which passes run is the session's choice.
 
 mod bypass;
+mod control_flow;
 mod dedupe;
 mod feeds;
 mod fold;

@@ -9,6 +9,7 @@ use tensorfleet_graph::{Graph, Node, NodeId};
 use tensorfleet_kernel::AttrValue;
 use tensorfleet_status::Result;
 
+use crate::control_flow::is_control_flow;
 use crate::prune::prune;
 use crate::roots::Roots;
 
@@ -49,22 +50,8 @@ fn is_idle(graph: &Graph, node: &Node) -> bool {
     let is_special = op.starts_with('_')
         || op.starts_with("Placeholder")
         || op.contains("CheckNumerics")
-        || matches!(
-            op,
-            "NoOp"
-                | "Switch"
-                | "RefSwitch"
-                | "Merge"
-                | "RefMerge"
-                | "Enter"
-                | "RefEnter"
-                | "Exit"
-                | "RefExit"
-                | "NextIteration"
-                | "RefNextIteration"
-                | "LoopCond"
-                | "ControlTrigger"
-        );
+        || matches!(op, "NoOp" | "ControlTrigger")
+        || is_control_flow(node);
     let calls = || {
         let mut attrs = node.attrs.iter();
         attrs.any(|(_, value)| matches!(value, AttrValue::Func(_)))

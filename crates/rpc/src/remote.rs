@@ -8,7 +8,7 @@ use tensorfleet_proto as pb;
 use tensorfleet_proto::services::worker as path;
 use tensorfleet_status::{Result, Status};
 
-use crate::direct::Reader;
+use crate::direct::{Location, Reader};
 use crate::grpc::{CallOptions, Channel};
 
 /// A sender that takes no notice for so long ends its lease by itself.
@@ -40,16 +40,21 @@ impl RemoteWorker {
         Q: Message + 'a,
         A: Message + Default + 'a,
     {
-        Box::pin(async move {
-            let options = CallOptions {
-                deadline: None,
-                wait_for_ready,
-            };
-            self.channel
-                .unary(path, &request, &options)
-                .await
-                .map_err(|status| self.explain(status, path))
-        })
+        Box::pin(async move { self.ask(path, &request, wait_for_ready).await })
+    }
+
+    async fn ask<Q: Message, A: Message + Default>(
+        &self,
+        path: &'static str,
+        request: &Q,
+        wait_for_ready: bool,
+    ) -> Result<A> {
+        let options = CallOptions {
+            deadline: None,
+            wait_for_ready,
+        };
+        let answer = self.channel.unary(path, request, &options).await;
+        answer.map_err(|status| self.explain(status, path))
     }
 
     /// Tells the sender that it need not keep a tensor any longer; nobody waits for that.
@@ -137,22 +142,25 @@ impl WorkerApi for RemoteWorker {
         self.call(path::CLEANUP_ALL, request, true)
     }
 
-    fn recv_tensor(&self, request: pb::RecvTensorRequest) -> Answer<'_, pb::RecvTensorResponse> {
+    fn recv_tensor(
+        &self,
+        mut request: pb::RecvTensorRequest,
+    ) -> Answer<'_, pb::RecvTensorResponse> {
         Box::pin(async move {
-            let mut offering = request.clone();
             if self.channel.is_same_host() {
-                self.reader.offer(&mut offering);
+                self.reader.offer(&mut request);
             }
-            let mut answer: pb::RecvTensorResponse =
-                self.call(path::RECV_TENSOR, offering, false).await?;
-            if !Reader::is_elsewhere(&answer) {
+            let mut answer = self.ask(path::RECV_TENSOR, &request, false).await?;
+            let Some(location) = Location::of(&answer) else {
                 return Ok(answer);
-            }
-            match self.reader.fill(request.request_id, &mut answer).await {
-                Ok(()) => self.finished(request.request_id),
+            };
+            let id = request.request_id;
+            match self.reader.fill(&mut answer, location, id).await {
+                Ok(()) => self.finished(id),
                 Err(error) => {
                     tracing::debug!("{} sends its tensors in messages: {error}", self.task);
-                    answer = self.call(path::RECV_TENSOR, request, false).await?;
+                    request.transport_options = None;
+                    answer = self.ask(path::RECV_TENSOR, &request, false).await?;
                 }
             }
             Ok(answer)

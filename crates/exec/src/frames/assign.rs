@@ -69,12 +69,6 @@ pub(crate) fn assign(graph: &Graph) -> Result<Assignment> {
     let mut by_name: FxHashMap<(u32, String), u32> = FxHashMap::default();
     let mut children = FxHashMap::default();
     let mut of_node: Vec<Option<u32>> = vec![None; graph.len()];
-    let is_next = |id: NodeId| {
-        matches!(
-            graph.node(id).op_name(),
-            "NextIteration" | "RefNextIteration"
-        )
-    };
     for id in graph.topological_order()? {
         let node = graph.node(id);
         let sources = node
@@ -83,7 +77,7 @@ pub(crate) fn assign(graph: &Graph) -> Result<Assignment> {
             .map(|input| input.node)
             .chain(node.control_inputs.iter().copied());
         let mut frame = None;
-        for source in sources.filter(|source| !is_next(*source)) {
+        for source in sources.filter(|source| !graph.node(*source).is_next_iteration()) {
             let found = output_frame(graph, source, &of_node, &parents, &children);
             match (frame, found) {
                 (None, found) => frame = found,

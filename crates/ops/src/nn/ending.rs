@@ -67,6 +67,14 @@ pub(crate) fn unsupported(node: &NodeInfo) -> Status {
 }
 
 impl Ending {
+    /// Adds the bias to a piece of a row, then applies the function.
+    pub(crate) fn finish_biased<T: Float + UnaryElement>(self, bias: &[T], row: &mut [T]) {
+        for (value, bias) in row.iter_mut().zip(bias) {
+            *value = value.add(*bias);
+        }
+        self.finish(row);
+    }
+
     /// Applies the function to a finished piece of a row.
     pub(crate) fn finish<T: Float + UnaryElement>(self, row: &mut [T]) {
         let each = |row: &mut [T], f: &dyn Fn(f32) -> f32| {

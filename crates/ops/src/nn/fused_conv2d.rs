@@ -9,7 +9,7 @@ use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::Element as ConvElement;
 use tensorfleet_math::gemm::Epilogue;
-use tensorfleet_math::num::{Float, Num, Real};
+use tensorfleet_math::num::{Float, Real};
 use tensorfleet_math::unary::UnaryElement;
 use tensorfleet_status::{Result, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, f16};
@@ -152,10 +152,7 @@ where
             Fused::Bias(ending) => {
                 let bias = argument(0)?;
                 with_bias = move |first: usize, pixel: &mut [T]| {
-                    for (value, bias) in pixel.iter_mut().zip(&bias[first..]) {
-                        *value = Num::add(*value, *bias);
-                    }
-                    ending.finish(pixel);
+                    ending.finish_biased(&bias[first..], pixel);
                 };
                 Epilogue::Rows(&with_bias)
             }

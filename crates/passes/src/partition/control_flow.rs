@@ -25,7 +25,7 @@ use tensorfleet_kernel::{AttrValue, Attrs};
 use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
-use super::frames::{self, Frames, ROOT, is_enter, is_next_iteration};
+use super::frames::{self, Frames, ROOT, is_enter};
 use super::names::Names;
 
 /// How the names of control loops' nodes start.
@@ -213,7 +213,7 @@ impl Loops<'_> {
         let spanning: FxHashSet<u32> = needed.iter().map(|(frame, _)| *frame).collect();
         let mut iterating: FxHashSet<(u32, u32)> = FxHashSet::default();
         for (id, node) in self.graph.nodes() {
-            if is_next_iteration(node) {
+            if node.is_next_iteration() {
                 iterating.insert((self.frames.of_node[id.index()], self.devices[id.index()]));
             }
         }

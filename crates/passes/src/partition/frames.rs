@@ -31,10 +31,6 @@ pub(super) fn is_enter(node: &Node) -> bool {
     matches!(node.op_name(), "Enter" | "RefEnter")
 }
 
-pub(super) fn is_next_iteration(node: &Node) -> bool {
-    matches!(node.op_name(), "NextIteration" | "RefNextIteration")
-}
-
 /// Follows the edges in topological order; inputs from different frames are INVALID_ARGUMENT.
 pub(super) fn find(graph: &Graph, order: &[NodeId]) -> Result<Frames> {
     let mut frames = Frames {
@@ -89,7 +85,7 @@ impl Frames {
         let sources = node.inputs.iter().map(|input| input.node);
         let mut frame = None;
         for source in sources.chain(node.control_inputs.iter().copied()) {
-            if is_next_iteration(graph.node(source)) {
+            if graph.node(source).is_next_iteration() {
                 continue;
             }
             let found = self.of_outputs[source.index()];

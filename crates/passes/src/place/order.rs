@@ -67,8 +67,7 @@ fn closes_loop(graph: &Graph, node: &Node) -> bool {
 }
 
 fn is_back_edge(graph: &Graph, source: NodeId, target: &Node) -> bool {
-    let next = graph.node(source).op_name();
-    is_merge(target) && (next == "NextIteration" || next == "RefNextIteration")
+    is_merge(target) && graph.node(source).is_next_iteration()
 }
 
 fn is_merge(node: &Node) -> bool {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn is_lent(answer: &RecvTensorResponse) -> bool {
-        unpack::<Location>(LOCATION, answer.transport_options.as_ref()).is_some()
+        Location::of(answer).is_some()
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod reader;
 use std::sync::OnceLock;
 
 use prost::Message;
+use tensorfleet_proto::RecvTensorResponse;
 use tensorfleet_proto::google::protobuf::Any;
 
 pub(crate) use leases::Leases;
@@ -47,7 +48,7 @@ struct Offer {
 
 /// Where the bytes of a tensor are.
 #[derive(Clone, Copy, PartialEq, Message)]
-struct Location {
+pub(crate) struct Location {
     /// The sender.
     #[prost(uint32, tag = "1")]
     pid: u32,
@@ -60,6 +61,13 @@ struct Location {
     /// Where the request's id stands for as long as the content stays as it is.
     #[prost(fixed64, tag = "4")]
     proof: u64,
+}
+
+impl Location {
+    /// Where the tensor of an answer is, if the answer does not bring it.
+    pub(crate) fn of(answer: &RecvTensorResponse) -> Option<Location> {
+        unpack(LOCATION, answer.transport_options.as_ref())
+    }
 }
 
 fn pack(type_url: &str, message: &impl Message) -> Any {

@@ -10,7 +10,7 @@ use tensorfleet_proto::{RecvTensorRequest, RecvTensorResponse, TensorProto};
 use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::{Buffer, PortType, Shape};
 
-use super::{LOCATION, Location, OFFER, Offer, host, pack, unpack};
+use super::{Location, OFFER, Offer, host, pack};
 
 /// Up to this size reading takes less time than finding a thread that may block.
 const INLINE_TO: u64 = 2 << 20;
@@ -38,20 +38,14 @@ impl Reader {
         }
     }
 
-    /// Whether an answer says where its tensor is instead of bringing it.
-    pub(crate) fn is_elsewhere(answer: &RecvTensorResponse) -> bool {
-        location(answer).is_some()
-    }
-
     /// Fills the tensor of an answer in. After an error this sender gets no more offers.
     pub(crate) async fn fill(
         &self,
-        request_id: i64,
         answer: &mut RecvTensorResponse,
+        location: Location,
+        request_id: i64,
     ) -> Result<()> {
-        let (Some(location), Some(tensor)) = (location(answer), &mut answer.tensor) else {
-            return Ok(());
-        };
+        let tensor = answer.tensor.get_or_insert_default();
         let read = async {
             check_len(tensor, location.len)?;
             if location.len <= INLINE_TO {
@@ -73,10 +67,6 @@ impl Reader {
             }
         }
     }
-}
-
-fn location(answer: &RecvTensorResponse) -> Option<Location> {
-    unpack(LOCATION, answer.transport_options.as_ref())
 }
 
 /// What is read must be what the tensor holds: nobody makes us allocate anything else.

@@ -5,7 +5,7 @@
 //! costs fresh pages for every byte and a second pass over cold memory.
 
 use bytes::{Buf, Bytes};
-use tensorfleet_tensor::Buffer;
+use tensorfleet_tensor::{ALIGNMENT, Buffer};
 
 use super::frames::Frames;
 
@@ -20,9 +20,6 @@ const DEPTH: usize = 4;
 
 /// `TensorProto.tensor_content`.
 const CONTENT_FIELD: u64 = 4;
-
-/// Where tensors like to begin.
-const ALIGNMENT: usize = 64;
 
 /// A message under way.
 pub(super) struct Gather {

@@ -20,8 +20,16 @@ use crate::common::wait_until;
 
 /// An address nobody listens at. Somebody else may take it before it is used, but hardly ever does.
 pub(crate) fn free_address() -> String {
-    let listener = TcpListener::bind("localhost:0").unwrap();
-    format!("localhost:{}", listener.local_addr().unwrap().port())
+    free_addresses(1).remove(0)
+}
+
+/// Several of them, all different.
+fn free_addresses(count: usize) -> Vec<String> {
+    let free = |_| TcpListener::bind("localhost:0").unwrap();
+    let listeners: Vec<TcpListener> = (0..count).map(free).collect();
+    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
+    let ports = listeners.iter().map(port);
+    ports.map(|port| format!("localhost:{port}")).collect()
 }
 
 /// A job `worker` at these addresses.
@@ -36,7 +44,29 @@ pub(crate) fn task(addresses: &[String], index: u32) -> Server {
 
 /// A started task of [`workers`] with options.
 pub(crate) fn task_with(addresses: &[String], index: u32, options: ServerOptions) -> Server {
-    let spec = ServerSpec::new(workers(addresses), Some("worker"), Some(index)).unwrap();
+    started(workers(addresses), "worker", index, options)
+}
+
+/// Started servers of one cluster, jobs in order, a task for each of their options.
+pub(crate) fn cluster(jobs: &[(&str, Vec<ServerOptions>)]) -> Vec<Server> {
+    let count = jobs.iter().map(|(_, tasks)| tasks.len()).sum();
+    let mut free = free_addresses(count).into_iter();
+    let addresses = jobs.iter().map(|(job, tasks)| {
+        let addresses: Vec<String> = free.by_ref().take(tasks.len()).collect();
+        (*job, addresses)
+    });
+    let cluster = ClusterSpec::from_jobs(addresses).unwrap();
+    let mut servers = Vec::new();
+    for (job, tasks) in jobs {
+        for (index, options) in (0..).zip(tasks) {
+            servers.push(started(cluster.clone(), job, index, options.clone()));
+        }
+    }
+    servers
+}
+
+fn started(cluster: ClusterSpec, job: &str, index: u32, options: ServerOptions) -> Server {
+    let spec = ServerSpec::new(cluster, Some(job), Some(index)).unwrap();
     let server = Server::new(spec, options).unwrap();
     server.start().unwrap();
     server

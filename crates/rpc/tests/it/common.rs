@@ -1,7 +1,6 @@
 //! Servers, clients and graphs for the tests.
 
 use std::future::Future;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -70,31 +69,6 @@ pub(crate) fn server_with(options: ServerOptions) -> Server {
 /// A started server.
 pub(crate) fn server() -> Server {
     server_with(ServerOptions::default())
-}
-
-/// Started servers of one cluster, jobs in order, a task for each of their options.
-pub(crate) fn cluster(jobs: &[(&str, Vec<ServerOptions>)]) -> Vec<Server> {
-    let free = |_| TcpListener::bind("localhost:0").unwrap();
-    let ports: Vec<Vec<TcpListener>> = jobs
-        .iter()
-        .map(|(_, tasks)| tasks.iter().map(free).collect())
-        .collect();
-    let address = |port: &TcpListener| port.local_addr().unwrap().to_string();
-    let addresses = ports.iter().map(|ports| ports.iter().map(address));
-    let names = jobs.iter().map(|(job, _)| *job);
-    let spec = names.zip(addresses.map(Iterator::collect::<Vec<_>>));
-    let cluster = ClusterSpec::from_jobs(spec).unwrap();
-    drop(ports);
-    let mut servers = Vec::new();
-    for (job, tasks) in jobs {
-        for (index, options) in (0..).zip(tasks) {
-            let spec = ServerSpec::new(cluster.clone(), Some(job), Some(index)).unwrap();
-            let server = Server::new(spec, options.clone()).unwrap();
-            server.start().unwrap();
-            servers.push(server);
-        }
-    }
-    servers
 }
 
 /// A session with a graph.

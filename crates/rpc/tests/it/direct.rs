@@ -2,7 +2,8 @@
 
 use tensorfleet_rpc::{Server, ServerOptions, Session};
 
-use crate::common::{self, Raw, graph, run, session_of, value, wait_until};
+use crate::cluster;
+use crate::common::{Raw, graph, run, session_of, value, wait_until};
 
 /// Half a million ones on the ps, added up on the worker.
 const PULL: &str = "v = VarHandleOp() {dtype=DT_FLOAT, shape=[500000], shared_name='v'}
@@ -24,7 +25,7 @@ fn cluster(direct: [bool; 2]) -> [Server; 2] {
         ..ServerOptions::default()
     });
     let [ps, worker] = options;
-    let servers = common::cluster(&[("ps", vec![ps]), ("worker", vec![worker])]);
+    let servers = cluster::cluster(&[("ps", vec![ps]), ("worker", vec![worker])]);
     servers.try_into().ok().unwrap()
 }
 

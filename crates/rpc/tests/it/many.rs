@@ -6,9 +6,9 @@ use tensorfleet_rpc::ServerOptions;
 use tensorfleet_status::Code;
 use tensorfleet_tensor::{Shape, Tensor};
 
-use crate::cluster::{free_address, task};
+use crate::cluster::{cluster, free_address, task};
 use crate::common::{
-    cluster, float, graph, put, queue, run, server, session, session_of, size, value, variable,
+    float, graph, put, queue, run, server, session, session_of, size, value, variable,
 };
 
 #[test]

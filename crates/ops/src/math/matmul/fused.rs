@@ -133,12 +133,7 @@ where
         }
         let mut out = ctx.allocate(T::DTYPE, Shape::matrix(dims.m, dims.n)?)?;
         let bias = bias.slice::<T>()?;
-        let finish = |first: usize, row: &mut [T]| {
-            for (value, bias) in row.iter_mut().zip(&bias[first..]) {
-                *value = value.plus(*bias);
-            }
-            ending.finish(row);
-        };
+        let finish = |first: usize, row: &mut [T]| ending.finish_biased(&bias[first..], row);
         let epilogue = match ending {
             Ending::Nothing => Epilogue::Bias(bias),
             Ending::Relu => Epilogue::BiasRelu(bias),
