@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub(crate) use clients::{DoctorArgs, ResetArgs, StopArgs, TargetArgs};
-pub(crate) use servers::{ClusterArgs, LocalArgs, ServeArgs, ServerArgs, UpArgs};
+pub(crate) use servers::{LocalArgs, ServeArgs, ServerArgs, ServerDefArg, UpArgs};
 
 /// TensorFleet: the distributed TensorFlow runtime.
 #[derive(Parser)]

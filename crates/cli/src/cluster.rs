@@ -1,98 +1,55 @@
-//! Which cluster the flags, or the environment, name.
+//! Which cluster the flags, or the environment, name: `--server_def`, else what every trainer's flags say.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use prost::{Message, Name};
-use tensorfleet_cluster::{ClusterSpec, ServerSpec, TfConfig};
+use tensorfleet_cluster::{ClusterSpec, ServerSpec};
 use tensorfleet_proto::{ServerDef, text};
 
-use crate::args::{ClusterArgs, ServeArgs};
+use crate::args::{DoctorArgs, ServeArgs};
 use crate::output::Misuse;
 
 /// Where the flags, or the environment, put this task.
 pub(crate) fn place(args: &ServeArgs) -> Result<ServerSpec> {
-    let (job, task) = (args.job_name.as_deref(), args.task_index);
-    let else_hint = "use `tensorfleet local` for a server of its own";
-    Ok(match named(&args.cluster, else_hint)? {
-        Named::ServerDef(mut def) => {
-            if let Some(job) = job {
-                job.clone_into(&mut def.job_name);
-            }
-            if let Some(task) = task {
-                def.task_index = i32::try_from(task)?;
-            }
-            ServerSpec::from_server_def(&def)?
-        }
-        Named::Cluster(cluster) => ServerSpec::new(cluster, job, task)?,
-        Named::TfConfig(config) => {
-            let spec = ServerSpec::from_tf_config(&config)?;
-            if job.is_none() && task.is_none() {
-                return Ok(spec);
-            }
-            let task = task.or(Some(spec.task));
-            ServerSpec::new(spec.cluster, job.or(Some(&spec.job)), task)?
-        }
-    })
+    let Some(def) = &args.server_def.server_def else {
+        let task = args.cluster.find()?;
+        let task = task.ok_or_else(|| none("use `tensorfleet local` for a server of its own"))?;
+        return Ok(task.server_spec()?);
+    };
+    let mut def: ServerDef = message(def, SERVER_DEF)?;
+    if let Some(job) = &args.cluster.job_name {
+        job.clone_into(&mut def.job_name);
+    }
+    if let Some(task) = args.cluster.task_index {
+        def.task_index = i32::try_from(task)?;
+    }
+    Ok(ServerSpec::from_server_def(&def)?)
 }
 
 /// The cluster alone, whoever is asking.
-pub(crate) fn cluster(args: &ClusterArgs) -> Result<ClusterSpec> {
-    Ok(match named(args, "name a server of the cluster")? {
-        Named::ServerDef(def) => {
-            ClusterSpec::from_cluster_def(&def.cluster.context("--server_def names no cluster")?)?
-        }
-        Named::Cluster(cluster) => cluster,
-        Named::TfConfig(config) => config.cluster,
-    })
+pub(crate) fn cluster(args: &DoctorArgs) -> Result<ClusterSpec> {
+    let Some(def) = &args.server_def.server_def else {
+        let cluster = args.cluster.find()?;
+        return cluster.ok_or_else(|| none("name a server of the cluster").into());
+    };
+    let def: ServerDef = message(def, SERVER_DEF)?;
+    let cluster = def.cluster.context("--server_def names no cluster")?;
+    Ok(ClusterSpec::from_cluster_def(&cluster)?)
 }
 
 /// Whether any flag names a cluster.
-pub(crate) fn is_named(args: &ClusterArgs) -> bool {
-    let hosts = [&args.ps_hosts, &args.worker_hosts, &args.chief_hosts];
-    args.cluster.is_some()
-        || args.server_def.is_some()
-        || hosts.into_iter().any(|hosts| !hosts.is_empty())
+pub(crate) fn is_named(args: &DoctorArgs) -> bool {
+    args.cluster.is_given() || args.server_def.server_def.is_some()
 }
 
-/// The ways to name a cluster. The first that was used counts.
-enum Named {
-    ServerDef(Box<ServerDef>),
-    Cluster(ClusterSpec),
-    TfConfig(TfConfig),
-}
+const SERVER_DEF: &str = "--server_def";
 
 /// `otherwise` is what to do if there is no cluster to name.
-fn named(args: &ClusterArgs, otherwise: &str) -> Result<Named> {
-    if let Some(def) = &args.server_def {
-        return Ok(Named::ServerDef(Box::new(message(def, "--server_def")?)));
-    }
-    if let Some(cluster) = &args.cluster {
-        let text = if cluster.trim_start().starts_with('{') {
-            cluster.clone()
-        } else {
-            std::fs::read_to_string(cluster)
-                .with_context(|| format!("--cluster: {cluster} is neither JSON nor a file"))?
-        };
-        return Ok(Named::Cluster(ClusterSpec::parse_json(&text)?));
-    }
-    let hosts = [
-        ("ps", &args.ps_hosts),
-        ("worker", &args.worker_hosts),
-        ("chief", &args.chief_hosts),
-    ];
-    let jobs = hosts.into_iter().filter(|(_, hosts)| !hosts.is_empty());
-    let jobs: Vec<(&str, Vec<String>)> = jobs.map(|(job, hosts)| (job, hosts.clone())).collect();
-    if !jobs.is_empty() {
-        return Ok(Named::Cluster(ClusterSpec::from_jobs(jobs)?));
-    }
-    match std::env::var("TF_CONFIG") {
-        Ok(text) if !text.trim().is_empty() => Ok(Named::TfConfig(TfConfig::parse(&text)?)),
-        _ => Err(Misuse(format!(
-            "no cluster: give --ps_hosts and --worker_hosts, --cluster, --server_def or TF_CONFIG (or {otherwise})"
-        ))
-        .into()),
-    }
+fn none(otherwise: &str) -> Misuse {
+    Misuse(format!(
+        "no cluster: give --ps_hosts and --worker_hosts, --cluster, --server_def or TF_CONFIG (or {otherwise})"
+    ))
 }
 
 /// A message from a file, text or binary, or from the argument itself.

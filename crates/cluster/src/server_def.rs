@@ -4,10 +4,9 @@
 
 use tensorfleet_kernel::DeviceName;
 use tensorfleet_proto::{ClusterDeviceFilters, ConfigProto, ServerDef};
-use tensorfleet_status::{Code, Result, Status, ensure, internal, invalid_argument, not_found};
+use tensorfleet_status::{Code, Result, Status, ensure, internal, invalid_argument};
 
 use crate::spec::{ClusterSpec, split_address};
-use crate::tf_config::TfConfig;
 
 /// A server's cluster and which of its tasks it is.
 #[derive(Clone, PartialEq, Debug)]
@@ -88,26 +87,6 @@ impl ServerSpec {
             spec.replica
         );
         Ok(spec)
-    }
-
-    /// The place that `TF_CONFIG` gives.
-    pub fn from_tf_config(config: &TfConfig) -> Result<ServerSpec> {
-        if let Some(layer) = config.rpc_layer.as_deref().filter(|layer| *layer != "grpc") {
-            return Err(not_found!(
-                "TF_CONFIG asks for rpc_layer \"{layer}\": only \"grpc\" is known"
-            ));
-        }
-        ensure!(
-            !config.is_evaluator(),
-            invalid_argument,
-            "TF_CONFIG makes this process an evaluator: evaluators are outside the cluster and have no server"
-        );
-        let task = config.task.as_ref();
-        ServerSpec::new(
-            config.cluster.clone(),
-            task.map(|task| task.job.as_str()),
-            task.map(|task| task.index),
-        )
     }
 
     /// The message that describes this server.
@@ -285,33 +264,6 @@ mod tests {
             spec(two, Some("x"), Some(0))
                 .unwrap_err()
                 .contains("not defined")
-        );
-    }
-
-    #[test]
-    fn takes_its_place_from_tf_config() {
-        let place = |text: &str| {
-            ServerSpec::from_tf_config(&TfConfig::parse(text).unwrap())
-                .map(|spec| spec.task_name().to_string())
-                .map_err(|error| error.message().to_owned())
-        };
-        let cluster = r#""cluster": {"ps": ["h:1"], "worker": ["h:2", "h:3"]}"#;
-        let task =
-            |job: &str| format!("{{{cluster}, \"task\": {{\"type\": \"{job}\", \"index\": 0}}}}");
-        assert_eq!(
-            place(&task("worker")).unwrap(),
-            "/job:worker/replica:0/task:0"
-        );
-        assert!(place(&task("evaluator")).unwrap_err().contains("evaluator"));
-        assert!(
-            place(&format!("{{{cluster}}}"))
-                .unwrap_err()
-                .contains("job_name")
-        );
-        assert!(
-            place(&format!("{{{cluster}, \"rpc_layer\": \"verbs\"}}"))
-                .unwrap_err()
-                .contains("only \"grpc\"")
         );
     }
 }

@@ -1,7 +1,7 @@
 //! [`TfConfig`]: the cluster and the own task as the environment variable `TF_CONFIG` gives them.
 
 use serde_json::{Map, Value};
-use tensorfleet_status::{Result, Status, invalid_argument};
+use tensorfleet_status::{Result, Status, invalid_argument, not_found};
 
 use crate::spec::ClusterSpec;
 
@@ -59,6 +59,16 @@ impl TfConfig {
     /// Whether this process evaluates from outside the cluster and thus has no server.
     pub fn is_evaluator(&self) -> bool {
         self.task.as_ref().is_some_and(|task| task.job == EVALUATOR)
+    }
+
+    /// Fails unless tasks shall talk as ours do.
+    pub fn check_rpc_layer(&self) -> Result<()> {
+        match self.rpc_layer.as_deref() {
+            None | Some("grpc") => Ok(()),
+            Some(layer) => Err(not_found!(
+                "TF_CONFIG asks for rpc_layer \"{layer}\": only \"grpc\" is known"
+            )),
+        }
     }
 
     fn check_task(&self) -> Result<()> {

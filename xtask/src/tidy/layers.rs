@@ -23,7 +23,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("session", &["ops", "passes", "exec"]),
     ("cluster", &["session"]),
     ("rpc", &["cluster"]),
-    ("train", &["graph", "ops", "session", "rpc"]),
+    ("input", &["checkpoint", "math"]),
+    ("train", &["graph", "ops", "session", "rpc", "input"]),
     ("tensorfleet", &["train"]),
     ("dashboard", &["status"]),
     ("cli", &["tensorfleet", "dashboard", "rpc"]),
@@ -60,8 +61,8 @@ const FOREIGN: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["clap"],
-        &["cli", "testkit"],
-        "only programs parse a command line",
+        &["tensorfleet", "cli", "testkit"],
+        "only programs, and the flags made for them, parse a command line",
     ),
     (
         &["rand", "rand_core", "fastrand"],

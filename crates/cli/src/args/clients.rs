@@ -1,6 +1,8 @@
 //! The commands that ask servers: `devices`, `status`, `doctor`, `stop`, `reset`.
 
-use super::ClusterArgs;
+use tensorfleet::flags::HostFlags;
+
+use super::ServerDefArg;
 
 /// A server to ask.
 #[derive(clap::Args)]
@@ -29,7 +31,9 @@ pub(crate) struct DoctorArgs {
     /// Servers to start from, grpc://host:port or host:port; TensorFleet's tell the rest of their cluster.
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
+    pub(crate) cluster: HostFlags,
+    #[command(flatten)]
+    pub(crate) server_def: ServerDefArg,
     /// Wait for each answer at most this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     pub(crate) timeout: f64,

@@ -1,5 +1,7 @@
 //! The commands that serve: `serve`, `local`, `up`, and what they share.
 
+use tensorfleet::flags::ClusterFlags;
+
 /// Serve one task of a cluster.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -12,13 +14,9 @@ Examples:
   TF_CONFIG='{\"cluster\": …, \"task\": {\"type\": \"ps\", \"index\": 0}}' tensorfleet serve")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-    /// The job of this task.
-    #[arg(long = "job_name", alias = "job-name", value_name = "JOB")]
-    pub(crate) job_name: Option<String>,
-    /// The index of this task in its job.
-    #[arg(long = "task_index", alias = "task-index", value_name = "N")]
-    pub(crate) task_index: Option<u32>,
+    pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) server_def: ServerDefArg,
     /// Stop when stdin says so or ends: how `up` keeps its tasks from outliving it.
     #[arg(long = "stop_with_stdin", hide = true)]
     pub(crate) stop_with_stdin: bool,
@@ -26,32 +24,16 @@ pub(crate) struct ServeArgs {
     pub(crate) server: ServerArgs,
 }
 
-/// Which tasks a cluster has.
+/// The other way to name a cluster.
 #[derive(clap::Args)]
-pub(crate) struct ClusterArgs {
-    /// Addresses of the ps tasks, by comma.
-    #[arg(long = "ps_hosts", visible_aliases = ["ps-hosts", "ps"], value_name = "HOST:PORT,…", value_delimiter = ',')]
-    pub(crate) ps_hosts: Vec<String>,
-    /// Addresses of the worker tasks, by comma.
-    #[arg(long = "worker_hosts", visible_aliases = ["worker-hosts", "worker"], value_name = "HOST:PORT,…", value_delimiter = ',')]
-    pub(crate) worker_hosts: Vec<String>,
-    /// Addresses of the chief task.
-    #[arg(
-        long = "chief_hosts",
-        visible_alias = "chief-hosts",
-        value_name = "HOST:PORT",
-        value_delimiter = ','
-    )]
-    pub(crate) chief_hosts: Vec<String>,
-    /// The whole cluster as JSON or a file of it: {"job": ["host:port", …]} or {"job": {"index": "host:port"}}.
-    #[arg(long, value_name = "JSON|FILE")]
-    pub(crate) cluster: Option<String>,
+pub(crate) struct ServerDefArg {
     /// A ServerDef in text form, or a file of it (text or binary).
     #[arg(
         long = "server_def",
         alias = "server-def",
         value_name = "TEXT|FILE",
-        conflicts_with = "cluster"
+        conflicts_with = "cluster",
+        help_heading = "Cluster"
     )]
     pub(crate) server_def: Option<String>,
 }

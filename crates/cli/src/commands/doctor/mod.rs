@@ -58,13 +58,12 @@ impl Patient {
 
 pub(crate) fn run(args: &DoctorArgs, out: &mut dyn Write) -> Result<()> {
     let timeout = seconds("--timeout", args.timeout)?;
-    if !args.targets.is_empty() && cluster::is_named(&args.cluster) {
+    if !args.targets.is_empty() && cluster::is_named(args) {
         return Err(Misuse("name targets or a cluster, not both".to_owned()).into());
     }
     let mut patients = runtime()?.block_on(async {
         let (cluster, mut patients) = if args.targets.is_empty() {
-            let cluster =
-                cluster::cluster(&args.cluster).map_err(|error| Misuse(format!("{error:#}")))?;
+            let cluster = cluster::cluster(args).map_err(|error| Misuse(format!("{error:#}")))?;
             let patients = admit(&cluster, Vec::new(), timeout).await;
             (Some(cluster), patients)
         } else {
