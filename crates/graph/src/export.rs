@@ -9,8 +9,14 @@ use crate::graph::{Graph, Node};
 impl Graph {
     /// Exports everything: names, devices, attributes, control edges, versions, functions.
     pub fn export(&self) -> Result<GraphDef> {
+        self.export_from(0)
+    }
+
+    /// Exports the nodes from position `first` on, with versions and all functions.
+    pub fn export_from(&self, first: usize) -> Result<GraphDef> {
         let node = self
             .nodes()
+            .skip(first)
             .map(|(_, node)| self.export_node(node))
             .collect::<Result<_>>()?;
         let library = self.library();

@@ -50,6 +50,7 @@ impl OpEntry {
 }
 
 /// All ops by name.
+#[derive(Default)]
 pub struct Registry {
     ops: FxHashMap<&'static str, Arc<OpEntry>>,
 }

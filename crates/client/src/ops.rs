@@ -1,0 +1,1 @@
+//! A typed builder function for every op.

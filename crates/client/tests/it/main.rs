@@ -1,0 +1,4 @@
+//! Graphs built with handles, run in this process and on servers.
+
+mod building;
+mod training;
