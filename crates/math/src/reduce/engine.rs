@@ -36,47 +36,66 @@ pub(super) struct Loops<T> {
     pub(super) merge: fn(&mut [T], &[T]),
 }
 
-/// Accumulators side by side in a run: four vectors of eight floats.
-const LANES: usize = 32;
+/// Accumulators side by side in a run; each takes four elements at a time.
+const LANES: usize = 16;
+/// Runs shorter than this are folded side by side: one accumulator for each of `SIDE` runs.
+const SHORT: usize = 48;
+const SIDE: usize = 8;
 /// Elements folded without pairing; and the unit of work of a thread.
 const LEAF: usize = 1024;
 const TASK: usize = 32 * LEAF;
 /// Rows folded before they are added to the total.
 const ROWS: usize = 64;
+/// Rows narrower than this are laid side by side.
+const NARROW: usize = 64;
 /// Kept elements from which on threads share columns and not rows.
 const WIDE: usize = 2048;
 
 /// The body of [`Loops::runs`].
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "a column of runs, not a run")]
 pub(super) fn runs_body<T: Copy, F: Fold<T>>(x: &[T], len: usize, acc: &mut [T]) {
-    for (x, acc) in x.chunks_exact(len).zip(acc) {
-        *acc = F::combine(*acc, run::<T, F>(x));
+    if len >= SHORT {
+        for (x, acc) in x.chunks_exact(len).zip(acc) {
+            *acc = F::combine(*acc, run::<T, F>(x));
+        }
+        return;
+    }
+    let mut blocks = x.chunks_exact(SIDE * len);
+    let mut sides = acc.chunks_exact_mut(SIDE);
+    for (x, acc) in (&mut blocks).zip(&mut sides) {
+        let runs: [&[T]; SIDE] = std::array::from_fn(|run| &x[run * len..][..len]);
+        let mut sides = [F::IDENTITY; SIDE];
+        for i in 0..len {
+            for side in 0..SIDE {
+                sides[side] = F::combine(sides[side], F::lift(runs[side][i]));
+            }
+        }
+        merge_body::<T, F>(acc, &sides);
+    }
+    let rest = blocks.remainder().chunks_exact(len);
+    for (x, acc) in rest.zip(sides.into_remainder()) {
+        *acc = x.iter().fold(*acc, |acc, &x| F::combine(acc, F::lift(x)));
     }
 }
 
 #[inline(always)]
 fn run<T: Copy, F: Fold<T>>(x: &[T]) -> T {
-    if x.len() < 2 * LANES {
-        let mut acc = [F::IDENTITY; 4];
-        let mut quads = x.chunks_exact(4);
-        for quad in &mut quads {
-            for i in 0..4 {
-                acc[i] = F::combine(acc[i], F::lift(quad[i]));
-            }
-        }
-        for (acc, &x) in acc.iter_mut().zip(quads.remainder()) {
-            *acc = F::combine(*acc, F::lift(x));
-        }
-        return F::combine(F::combine(acc[0], acc[1]), F::combine(acc[2], acc[3]));
-    }
     let mut acc = [F::IDENTITY; LANES];
-    let mut blocks = x.chunks_exact(LANES);
+    let mut blocks = x.chunks_exact(4 * LANES);
     for block in &mut blocks {
+        for i in 0..LANES {
+            let four = [0, 1, 2, 3].map(|part| block[part * LANES + i]);
+            acc[i] = F::combine_four(acc[i], four);
+        }
+    }
+    let mut rest = blocks.remainder().chunks_exact(LANES);
+    for block in &mut rest {
         for i in 0..LANES {
             acc[i] = F::combine(acc[i], F::lift(block[i]));
         }
     }
-    for (acc, &x) in acc.iter_mut().zip(blocks.remainder()) {
+    for (acc, &x) in acc.iter_mut().zip(rest.remainder()) {
         *acc = F::combine(*acc, F::lift(x));
     }
     let mut n = LANES;
@@ -271,7 +290,7 @@ impl<T: Copy + Send + Sync> Loops<T> {
     /// Folds rows of which `out` sees a window, `stride` apart, into `out`; the last row may end with its window.
     fn fold_rows(&self, x: &[T], stride: usize, out: &mut [T]) {
         let width = out.len();
-        if width == stride && width < 2 * LANES {
+        if width == stride && width < NARROW {
             return self.fold_narrow(x, out);
         }
         if x.len() <= 2 * ROWS * stride {
@@ -288,7 +307,7 @@ impl<T: Copy + Send + Sync> Loops<T> {
     /// Folds rows narrower than the accumulators of a run: several are laid side by side as one wide row.
     fn fold_narrow(&self, x: &[T], out: &mut [T]) {
         let width = out.len();
-        let side = (4 * LANES).div_ceil(width) * width;
+        let side = (2 * NARROW).div_ceil(width) * width;
         let mut wide = vec![self.identity; side];
         let mut total = vec![self.identity; side];
         for x in x.chunks(ROWS * side) {

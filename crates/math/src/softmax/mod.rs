@@ -16,6 +16,7 @@
 //! ```
 
 mod entropy;
+mod narrow;
 mod rows;
 #[cfg(test)]
 mod tests;

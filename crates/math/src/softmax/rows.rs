@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 
 use super::MAX_ROWS;
+use super::narrow::{self, NARROW};
 use crate::num::convert::HalfOrSingle;
 use crate::num::isa::{Isa, multiversion};
 use crate::num::{Float, Num, Real, lanes};
@@ -60,9 +61,9 @@ impl Native for f64 {
 }
 
 /// What a block needs per row.
-struct Rows<T> {
-    maxima: [T; MAX_ROWS],
-    sums: [T; MAX_ROWS],
+pub(super) struct Rows<T> {
+    pub(super) maxima: [T; MAX_ROWS],
+    pub(super) sums: [T; MAX_ROWS],
 }
 
 /// Writes `e^(x - max)` for each row; gives the maximum and the sum of each.
@@ -72,6 +73,10 @@ fn exp_rows<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) -> Rows<T
         maxima: [T::ZERO; MAX_ROWS],
         sums: [T::ZERO; MAX_ROWS],
     };
+    if columns <= NARROW {
+        narrow::exp_rows::<T, I>(x, columns, &mut rows, out);
+        return rows;
+    }
     shift_rows(x, columns, &mut rows.maxima, out);
     for x in out.iter_mut() {
         *x = T::exp::<I>(*x);
@@ -133,6 +138,9 @@ fn fold_lanes<T: Copy, const N: usize>(x: &[T], start: T, f: impl Fn(T, T) -> T)
 
 #[inline(always)]
 fn softmax_body<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) {
+    if columns <= NARROW {
+        return narrow::softmax::<T, I>(x, columns, out);
+    }
     let rows = exp_rows::<T, I>(x, columns, out);
     for (out, &sum) in out.chunks_exact_mut(columns).zip(&rows.sums) {
         let scale = T::ONE.div(sum);
