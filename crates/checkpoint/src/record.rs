@@ -2,17 +2,17 @@
 //!
 //! Each record is: length (`u64`) · masked crc32c of those 8 bytes · data · masked crc32c of the data.
 
-use tensorfleet_status::{Result, data_loss};
+use tensorfleet_status::{Result, Status, data_loss};
 
 use crate::coding::{take_u32, take_u64};
 use crate::crc;
 use crate::fs::{FileSystem, ReadFile, WriteFile};
 
 /// Length and its checksum.
-const HEADER_LEN: usize = 12;
+pub const HEADER_LEN: usize = 12;
 
 /// Checksum of the data.
-const FOOTER_LEN: usize = 4;
+pub const FOOTER_LEN: usize = 4;
 
 /// Records are gathered, and files read, in blocks of about this size.
 const BLOCK: usize = 256 << 10;
@@ -24,6 +24,39 @@ pub fn put_record(out: &mut Vec<u8>, data: &[u8]) {
     out.extend_from_slice(&crc::masked(&length).to_le_bytes());
     out.extend_from_slice(data);
     out.extend_from_slice(&crc::masked(data).to_le_bytes());
+}
+
+/// The length of the data behind a header; `at` is where the record begins.
+pub fn data_len(header: &[u8; HEADER_LEN], at: u64) -> Result<u64> {
+    let mut rest = &header[..];
+    let sum = crc::masked(header.get(..8).unwrap_or_default());
+    let (length, stored_sum) = (take_u64(&mut rest), take_u32(&mut rest));
+    match length {
+        Some(length) if stored_sum == Some(sum) => Ok(length),
+        _ => Err(data_loss!(
+            "corrupted record at {at} (Is this even a TFRecord file?)"
+        )),
+    }
+}
+
+/// The data of `len` bytes that what follows a header begins with, if it is there and as it was written.
+pub fn checked_data(body: &[u8], len: u64, at: u64) -> Result<&[u8]> {
+    let len = usize::try_from(len).map_err(|_| truncated(at))?;
+    let Some((data, mut footer)) = body.split_at_checked(len) else {
+        return Err(truncated(at));
+    };
+    match take_u32(&mut footer) {
+        Some(stored_sum) if stored_sum == crc::masked(data) => Ok(data),
+        Some(_) => Err(data_loss!(
+            "corrupted record at {}",
+            at.saturating_add(HEADER_LEN as u64)
+        )),
+        None => Err(truncated(at)),
+    }
+}
+
+fn truncated(at: u64) -> Status {
+    data_loss!("truncated record at {at}' failed with Read less bytes than requested")
 }
 
 /// Writes records to a file. What is not flushed may be lost.
@@ -114,41 +147,24 @@ impl RecordReader {
     /// because the writer may be about to complete it.
     pub fn next_record(&mut self) -> Result<Option<&[u8]>> {
         let at = self.offset;
-        let mut header = self.view(at, HEADER_LEN)?;
-        if header.len() < HEADER_LEN {
+        let header = self.view(at, HEADER_LEN)?;
+        let Some(header) = header.first_chunk::<HEADER_LEN>() else {
             return Ok(None);
-        }
-        let sum = crc::masked(header.get(..8).unwrap_or_default());
-        let (length, stored_sum) = (take_u64(&mut header), take_u32(&mut header));
-        let length = match length {
-            Some(length) if stored_sum == Some(sum) => length,
-            _ => {
-                return Err(data_loss!(
-                    "corrupted record at {at} (Is this even a TFRecord file?)"
-                ));
-            }
         };
-        let truncated =
-            || data_loss!("truncated record at {at}' failed with Read less bytes than requested");
+        let data_len = data_len(header, at)?;
         let data_at = at.saturating_add(HEADER_LEN as u64);
         let end = data_at
-            .checked_add(length)
+            .checked_add(data_len)
             .and_then(|end| end.checked_add(FOOTER_LEN as u64));
         // No memory for more than the file has.
         let end = match end {
             Some(end) if end <= self.file.len()? => end,
-            _ => return Err(truncated()),
+            _ => return Err(truncated(at)),
         };
-        let len = usize::try_from(end - data_at).map_err(|_| truncated())?;
+        let len = usize::try_from(end - data_at).map_err(|_| truncated(at))?;
         self.offset = end;
         let body = self.view(data_at, len)?;
-        let Some((data, mut stored_sum)) = body.split_at_checked(len - FOOTER_LEN) else {
-            return Err(truncated());
-        };
-        if take_u32(&mut stored_sum) != Some(crc::masked(data)) {
-            return Err(data_loss!("corrupted record at {data_at}"));
-        }
-        Ok(Some(data))
+        Ok(Some(checked_data(body, data_len, at)?))
     }
 
     /// Up to `len` bytes at `offset`; fewer only at the end of the file.

@@ -56,6 +56,7 @@ mod tests;
 use tensorfleet_cluster::{ClusterSpec, TaskId, TfConfig};
 use tensorfleet_status::{Result, invalid_argument};
 
+use hosts::HEADING;
 pub use hosts::HostFlags;
 pub use task::{Role, Task};
 
@@ -64,16 +65,15 @@ const LOCAL: (&str, [&str; 1]) = ("worker", ["localhost:0"]);
 
 /// `--ps_hosts --worker_hosts --chief_hosts --cluster --job_name --task_index`, and `TF_CONFIG`.
 #[derive(clap::Args, Clone, PartialEq, Eq, Debug, Default)]
-#[command(next_help_heading = "Cluster")]
 pub struct ClusterFlags {
     /// Which tasks the cluster has.
     #[command(flatten)]
     pub hosts: HostFlags,
     /// The job of this task.
-    #[arg(long = "job_name", alias = "job-name", value_name = "JOB")]
+    #[arg(long = "job_name", alias = "job-name", value_name = "JOB", help_heading = HEADING)]
     pub job_name: Option<String>,
     /// The index of this task in its job.
-    #[arg(long = "task_index", alias = "task-index", value_name = "N")]
+    #[arg(long = "task_index", alias = "task-index", value_name = "N", help_heading = HEADING)]
     pub task_index: Option<u32>,
 }
 

@@ -8,7 +8,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// Whether a text has any of the characters with a meaning in patterns.
-pub(super) fn is_pattern(text: &str) -> bool {
+pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[', '\\'])
 }
 

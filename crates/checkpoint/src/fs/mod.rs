@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tensorfleet_status::{Result, unimplemented};
 
 pub use error::io_status;
-pub use glob::matches as glob_matches;
+pub use glob::{is_pattern, matches as glob_matches};
 pub use local::LocalFileSystem;
 pub use path::{base_name, dir_name, join, split_scheme};
 
@@ -155,7 +155,7 @@ pub fn for_path(path: &str) -> Result<Arc<dyn FileSystem>> {
     match split_scheme(path).0 {
         "" | "file" => Ok(Arc::new(LocalFileSystem)),
         scheme => Err(unimplemented!(
-            "File system scheme '{scheme}' not implemented (file: '{path}')"
+            "File system scheme '{scheme}' not implemented (file: '{path}'): object stores are not built in, only local paths, plain or with file://; copy the files or mount the store"
         )),
     }
 }

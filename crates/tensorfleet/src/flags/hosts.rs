@@ -3,6 +3,9 @@
 use tensorfleet_cluster::{ClusterSpec, TfConfig};
 use tensorfleet_status::{Result, invalid_argument};
 
+/// Where the help of a program shows these flags.
+pub(super) const HEADING: &str = "Cluster";
+
 /// `--ps_hosts --worker_hosts --chief_hosts --cluster`: for programs that are no task of the cluster.
 ///
 /// ```
@@ -21,24 +24,24 @@ use tensorfleet_status::{Result, invalid_argument};
 /// # Ok::<(), tensorfleet_status::Status>(())
 /// ```
 #[derive(clap::Args, Clone, PartialEq, Eq, Debug, Default)]
-#[command(next_help_heading = "Cluster")]
 pub struct HostFlags {
     /// Addresses of the ps tasks, by comma.
-    #[arg(long = "ps_hosts", visible_aliases = ["ps-hosts", "ps"], value_name = "HOST:PORT,…", value_delimiter = ',')]
+    #[arg(long = "ps_hosts", visible_aliases = ["ps-hosts", "ps"], value_name = "HOST:PORT,…", value_delimiter = ',', help_heading = HEADING)]
     pub ps_hosts: Vec<String>,
     /// Addresses of the worker tasks, by comma.
-    #[arg(long = "worker_hosts", visible_aliases = ["worker-hosts", "worker"], value_name = "HOST:PORT,…", value_delimiter = ',')]
+    #[arg(long = "worker_hosts", visible_aliases = ["worker-hosts", "worker"], value_name = "HOST:PORT,…", value_delimiter = ',', help_heading = HEADING)]
     pub worker_hosts: Vec<String>,
     /// Addresses of the chief task.
     #[arg(
         long = "chief_hosts",
         visible_alias = "chief-hosts",
         value_name = "HOST:PORT",
-        value_delimiter = ','
+        value_delimiter = ',',
+        help_heading = HEADING
     )]
     pub chief_hosts: Vec<String>,
     /// The whole cluster as JSON or a file of it: {"job": ["host:port", …]} or {"job": {"index": "host:port"}}.
-    #[arg(long, value_name = "JSON|FILE")]
+    #[arg(long, value_name = "JSON|FILE", help_heading = HEADING)]
     pub cluster: Option<String>,
 }
 

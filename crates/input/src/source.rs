@@ -1,0 +1,4 @@
+//! Where elements come from, but for files: arrays and iterators.
+
+mod arrays;
+mod iterators;
