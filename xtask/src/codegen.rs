@@ -1,5 +1,6 @@
 //! `cargo xtask codegen`: turns `crates/proto/protos` into the Rust code checked in under
-//! `crates/proto/src/gen`.
+//! `crates/proto/src/gen`, and the registry of ops into the builders in `crates/client/src/ops`.
+//! The latter is done by a program of the `testkit` crate, which may know the ops.
 //!
 //! Generation is pure Rust (protox parses, prost-build writes) and depends on nothing but the
 //! `.proto` files, so the same input gives the same bytes on every machine. A test holds the
@@ -10,17 +11,25 @@ mod schema;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use protox::prost_reflect::DescriptorPool;
 
-/// Regenerates the checked-in code of the `proto` crate.
+use crate::workspace;
+
+/// Regenerates the checked-in code of the `proto` and `client` crates.
 pub(crate) fn run() -> Result<()> {
     let proto = proto_crate();
     let gen_dir = proto.join("src/gen");
     if gen_dir.exists() {
         fs::remove_dir_all(&gen_dir).with_context(|| format!("clearing {}", gen_dir.display()))?;
     }
-    generate(&proto.join("protos"), &gen_dir)
+    generate(&proto.join("protos"), &gen_dir)?;
+    let mut builders = workspace::cargo(["run", "--quiet", "--package", "tensorfleet-testkit"]);
+    let status = builders.args(["--bin", "write-builders"]).status()?;
+    if !status.success() {
+        bail!("writing the builders of ops ended with {status}");
+    }
+    Ok(())
 }
 
 fn proto_crate() -> PathBuf {

@@ -20,7 +20,7 @@ usage: cargo xtask TASK
   tidy                              the house rules alone
   bench [PART…]                     times graphs beside TensorFlow
   sim [--seeds N] [--seed S]        runs whole clusters in virtual time under seeds
-  codegen                           writes the Rust code of the .proto files";
+  codegen                           writes the Rust code of the .proto files and the builders of ops";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

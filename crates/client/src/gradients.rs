@@ -117,7 +117,7 @@ pub fn gradients_from(
         return Err(invalid_argument!("there is nothing to take a gradient of"));
     };
     graph.check()?;
-    for y in ys.iter().filter(|y| !y.dtype().is_differentiable()) {
+    if let Some(y) = ys.iter().find(|y| !y.dtype().is_differentiable()) {
         return Err(invalid_argument!(
             "'{}' has dtype {}; gradients flow from floating-point tensors only",
             y.name(),

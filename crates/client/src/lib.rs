@@ -69,7 +69,7 @@ pub use value::IntoTensor;
 pub use variable::{Variable, VariableBuilder};
 pub use variable_scope::Reuse;
 
-pub use tensorfleet_kernel::AttrValue;
+pub use tensorfleet_kernel::{AttrValue, FuncRef};
 pub use tensorfleet_session::RunOptions;
 pub use tensorfleet_status::{Code, Result, Status};
 pub use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor};

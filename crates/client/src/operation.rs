@@ -201,6 +201,11 @@ impl OpBuilder {
         self
     }
 
+    /// The attributes given so far.
+    pub(crate) fn attrs(&self) -> &Attrs {
+        &self.attrs
+    }
+
     /// A node that must run before.
     pub fn control(mut self, op: &Operation) -> Self {
         self.controls.push(op.clone());
@@ -223,7 +228,11 @@ impl OpBuilder {
     #[track_caller]
     pub fn build(self) -> Operation {
         let graph = self.graph.clone();
-        if self.has_void_input() {
+        if let Some(void) = self.void_input() {
+            // The mistake of another graph would be lost with its tensor.
+            if let (false, Err(status)) = (void.graph().is(&graph), void.graph().check()) {
+                graph.lock().note(status, Location::caller());
+            }
             return Operation::new(&graph, None);
         }
         match self.add() {
@@ -245,11 +254,12 @@ impl OpBuilder {
         op.output(0)
     }
 
-    fn has_void_input(&self) -> bool {
-        self.args.iter().any(|arg| match arg {
-            Arg::One(output) => output.is_void(),
-            Arg::List(outputs) => outputs.iter().any(Output::is_void),
-        })
+    fn void_input(&self) -> Option<&Output> {
+        let outputs = self.args.iter().flat_map(|arg| match arg {
+            Arg::One(output) => std::slice::from_ref(output),
+            Arg::List(outputs) => outputs,
+        });
+        outputs.into_iter().find(|output| output.is_void())
     }
 
     fn add(self) -> Result<NodeId> {

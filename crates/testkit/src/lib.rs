@@ -2,9 +2,10 @@
 //!
 //! [`cases`] makes the graphs, [`run`] runs one here, [`reference`] runs many there, [`compare`] judges,
 //! [`gradient`] checks gradient rules against numeric differences, [`bench`] times whole graphs,
-//! [`sim`] runs whole clusters under seeds. For tests and benches only.
+//! [`sim`] runs whole clusters under seeds, [`builders`] writes the client's functions for all ops. For tests and benches only.
 
 pub mod bench;
+pub mod builders;
 pub mod cases;
 pub mod compare;
 mod expand;

@@ -1,4 +1,5 @@
 //! Graphs built with handles, run in this process and on servers.
 
+mod builders;
 mod building;
 mod training;

@@ -1,1 +1,0 @@
-//! A typed builder function for every op.
