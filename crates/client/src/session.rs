@@ -228,6 +228,14 @@ impl Session {
         }
     }
 
+    /// Closes the session, waiting at most this long for the server.
+    pub fn close_within(&self, timeout: Duration) -> Result<()> {
+        match &self.shared.place {
+            Place::Here(_) => self.close(),
+            Place::There(session) => session.close_within(timeout),
+        }
+    }
+
     /// Sends what the graph has and the other side has not.
     fn send_graph(&self) -> Result<()> {
         let mut sent = self

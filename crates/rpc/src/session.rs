@@ -250,10 +250,15 @@ impl Session {
 
     /// Closes the session: running steps are cancelled.
     pub fn close(&self) -> Result<()> {
-        self.close_within(self.timeout)
+        self.close_in(self.timeout)
     }
 
-    fn close_within(&self, timeout: Option<Duration>) -> Result<()> {
+    /// Closes the session, waiting at most this long for the server.
+    pub fn close_within(&self, timeout: Duration) -> Result<()> {
+        self.close_in(Some(timeout))
+    }
+
+    fn close_in(&self, timeout: Option<Duration>) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -342,7 +347,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // A server that cannot be reached has nothing to close.
-        let _ = self.close_within(Some(DROP_TIMEOUT));
+        let _ = self.close_in(Some(DROP_TIMEOUT));
     }
 }
 

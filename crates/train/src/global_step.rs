@@ -1,6 +1,6 @@
 //! The global step: the counter of all updates that all workers made.
 
-use tensorfleet_client::{DType, Graph, Variable, init, keys};
+use tensorfleet_client::{DType, Graph, Output, Variable, init, keys};
 use tensorfleet_status::{Result, failed_precondition, invalid_argument};
 
 /// The name under which the step counter is found in checkpoints.
@@ -55,4 +55,21 @@ pub fn get_or_create_global_step(g: &Graph) -> Result<Variable> {
 
 fn find(g: &Graph) -> Option<Variable> {
     g.variables_in(keys::GLOBAL_STEP).into_iter().next()
+}
+
+/// The value of the step counter, one node for all who want it.
+pub(crate) fn global_step_read(g: &Graph) -> Result<Output> {
+    if let Some(read) = g.outputs_in(keys::GLOBAL_STEP_READ).into_iter().next() {
+        return Ok(read);
+    }
+    let step = get_global_step(g)?;
+    let _root = g.name_scope("");
+    let _free = g.no_control_dependencies();
+    let _near = g.colocate_with(&step.op());
+    let _scope = g.name_scope("global_step");
+    // Not the variable's own read: what is fetched may not share its memory with later updates.
+    let read = step.read() + 0;
+    g.check()?;
+    g.add_to_collection(keys::GLOBAL_STEP_READ, &read);
+    Ok(read)
 }
