@@ -28,6 +28,7 @@ impl Output {
     }
 
     /// Where it is in its graph; `None` for a void tensor.
+    #[allow(dead_code)]
     pub(crate) fn at(&self) -> Option<ir::Output> {
         self.at
     }
