@@ -3,6 +3,7 @@
 //! A dataset knows how to open a stream of elements for a *pass*: a number that only transformations with random
 //! numbers look at, and that those which iterate what is below them several times hand down, always another one.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -59,6 +60,14 @@ impl Dataset {
         Elements {
             opened: Some(self.open(pass)),
         }
+    }
+}
+
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dataset")
+            .field("passes", &self.passes)
+            .finish_non_exhaustive()
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) type Names = Arc<[String]>;
 /// let element = Element::named([("x", Tensor::vector(&[1.0f32, 2.0])), ("y", Tensor::scalar(3i64))]);
 /// assert_eq!(element.get("y")?.to_scalar::<i64>()?, 3);
 /// assert_eq!(element.at(0)?.elements(), 2);
-/// let feeds: Vec<(String, Tensor)> = element.pairs().map(|(name, tensor)| (format!("{name}:0"), tensor.clone())).collect();
-/// assert_eq!(feeds[1].0, "y:0");
+/// let feeds = element.feeds([("y", "label:0"), ("x", "image:0")])?; // for Session::run
+/// assert_eq!(feeds[1].0, "image:0");
 /// # Ok::<(), tensorfleet_tensor::Status>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -107,6 +107,15 @@ impl Element {
                 self.tensors.len()
             )
         })
+    }
+
+    /// Components by name, each with what it feeds: a tensor's name or handle, as sessions take them.
+    pub fn feeds<'n, K>(
+        &self,
+        fed: impl IntoIterator<Item = (&'n str, K)>,
+    ) -> Result<Vec<(K, Tensor)>> {
+        let feed = |(name, key)| Ok((key, self.get(name)?.clone()));
+        fed.into_iter().map(feed).collect()
     }
 
     /// Names and components; a component without a name has an empty one.

@@ -125,6 +125,13 @@ impl Fields {
 
     /// Takes a byte that does not end the record.
     fn step(&mut self, state: State, byte: u8, record: &mut Record) -> Result<State> {
+        if record.text.len() + record.len() >= MOST_BYTES {
+            return Err(resource_exhausted!(
+                "{}:{}: the record has more than {MOST_BYTES} bytes; is a quote not closed, or a line's end missing?",
+                self.path,
+                record.line
+            ));
+        }
         let quoted = matches!(state, State::Quoted(_));
         if byte == self.delimiter && !quoted {
             record.ends.push(record.text.len());
@@ -153,13 +160,6 @@ impl Fields {
         };
         if byte == b'\n' {
             self.line += 1;
-        }
-        if record.text.len() >= MOST_BYTES {
-            return Err(resource_exhausted!(
-                "{}:{}: the record has more than {MOST_BYTES} bytes; is a quote not closed?",
-                self.path,
-                record.line
-            ));
         }
         record.text.push(byte);
         Ok(next)

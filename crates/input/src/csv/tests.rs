@@ -177,16 +177,18 @@ fn errors_name_file_line_and_column() {
 }
 
 #[test]
-fn quotes_that_swallow_a_file_are_stopped() {
-    let mut text = b"a\n\"".to_vec();
-    text.resize(fields::MOST_BYTES + 100, b'x');
+fn records_that_swallow_a_file_are_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.csv").display().to_string();
-    std::fs::write(&path, text).unwrap();
-    let data = Dataset::from_csv(&path, strings(1)).unwrap();
-    let error = data.iter().nth(1).unwrap().unwrap_err();
-    assert_eq!(error.code(), Code::ResourceExhausted);
-    assert!(error.message().contains("x.csv:2"), "{error}");
+    for (start, filling) in [("a\n\"", b'x'), ("a\n", b',')] {
+        let mut text = start.as_bytes().to_vec();
+        text.resize(fields::MOST_BYTES + 100, filling);
+        std::fs::write(&path, text).unwrap();
+        let data = Dataset::from_csv(&path, strings(1)).unwrap();
+        let error = data.iter().nth(1).unwrap().unwrap_err();
+        assert_eq!(error.code(), Code::ResourceExhausted);
+        assert!(error.message().contains("x.csv:2"), "{error}");
+    }
 }
 
 proptest! {

@@ -77,6 +77,12 @@ impl<S: Into<String>> From<Vec<S>> for Paths {
     }
 }
 
+impl<S: Into<String> + Clone> From<&Vec<S>> for Paths {
+    fn from(paths: &Vec<S>) -> Paths {
+        paths.as_slice().into()
+    }
+}
+
 impl<S: Into<String> + Clone> From<&[S]> for Paths {
     fn from(paths: &[S]) -> Paths {
         Paths(paths.iter().cloned().map(Into::into).collect())

@@ -1,7 +1,10 @@
 //! Transformations lose nothing and double nothing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use proptest::prelude::*;
-use tensorfleet_input::Dataset;
+use tensorfleet_input::{Dataset, Element};
 use tensorfleet_tensor::Tensor;
 
 use crate::{numbers, sorted, values};
@@ -71,5 +74,22 @@ proptest! {
         prop_assert_eq!(values(&data), expected.collect::<Vec<_>>());
         let cached = data.cache();
         prop_assert_eq!(values(&cached), values(&cached));
+    }
+
+    #[test]
+    fn no_more_is_read_than_the_buffers_hold(buffer in 1usize..20, size in 1usize..7, ahead in 0usize..4, taken in 0usize..9) {
+        let read = Arc::new(AtomicUsize::new(0));
+        let counter = read.clone();
+        let endless = Dataset::from_generator(move || {
+            let counter = counter.clone();
+            (0i64..).map(move |i| {
+                counter.fetch_add(1, Ordering::SeqCst);
+                Ok(Element::from(Tensor::scalar(i)))
+            })
+        });
+        let mut batches = endless.shuffle(buffer, 1).batch(size, true).prefetch(ahead).iter();
+        prop_assert_eq!(batches.by_ref().take(taken).count(), taken);
+        let read = read.load(Ordering::SeqCst);
+        prop_assert!(read <= (taken + ahead) * size + buffer, "{} read", read);
     }
 }

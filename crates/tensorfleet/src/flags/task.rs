@@ -147,13 +147,17 @@ impl Task {
     /// # Ok::<(), tensorfleet_status::Status>(())
     /// ```
     pub fn start_server(&self) -> Result<Server> {
-        self.start_server_with(ConfigProto::default(), ServerOptions::default())
+        self.start_server_with(None, ServerOptions::default())
     }
 
     /// Like [`start_server`](Self::start_server), with the config of sessions that bring none, and options.
-    pub fn start_server_with(&self, config: ConfigProto, options: ServerOptions) -> Result<Server> {
+    pub fn start_server_with(
+        &self,
+        config: Option<ConfigProto>,
+        options: ServerOptions,
+    ) -> Result<Server> {
         let mut spec = self.server_spec()?;
-        spec.default_session_config = Some(config);
+        spec.default_session_config = config;
         let server = Server::new(spec, options)?;
         server.start()?;
         Ok(server)
