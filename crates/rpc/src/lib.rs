@@ -5,6 +5,7 @@ mod direct;
 pub mod grpc;
 mod idle;
 mod lanes;
+mod local_cluster;
 mod master_client;
 mod peers;
 mod remote;
@@ -13,6 +14,7 @@ mod services;
 mod session;
 mod stop;
 
+pub use local_cluster::{LocalCluster, free_ports};
 pub use master_client::MasterClient;
 pub use server::{Server, ServerOptions};
 pub use session::{Callable, ConnectOptions, PartialRun, Session};

@@ -60,7 +60,7 @@ fn a_device_function_sees_the_op() {
 #[test]
 fn the_first_mistake_is_kept_with_its_place() {
     let g = Graph::new();
-    let bad = g.constant(1.0f32).matmul(&g.constant(1i32));
+    let bad = g.constant(1.0f32).matmul(g.constant(1i32));
     let worse = &bad + &bad;
     assert!(bad.is_void() && worse.is_void());
     let status = g.check().unwrap_err();
@@ -81,7 +81,7 @@ fn tensors_of_two_graphs_do_not_mix() {
 fn control_dependencies_order_reads_behind_updates() {
     let g = Graph::new();
     let v = g.variable("v", &[]).build();
-    let add = v.assign_add(&g.constant(5.0f32));
+    let add = v.assign_add(g.constant(5.0f32));
     let after = {
         let _after = g.control_dependencies([&add]);
         v.read() * 2.0

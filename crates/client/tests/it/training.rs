@@ -87,7 +87,7 @@ fn gradients_of_gathered_rows_stay_rows() {
         .variable("table", &[10, 2])
         .initializer(init::ones())
         .build();
-    let rows = table.gather(&g.constant([1i32, 3, 1]));
+    let rows = table.gather(g.constant([1i32, 3, 1]));
     let grads = gradients(&[&rows.sum(&[])], &[&table]).unwrap();
     let Some(Gradient::Sparse(slices)) = &grads[0] else {
         panic!("{grads:?}");

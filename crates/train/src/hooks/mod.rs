@@ -183,5 +183,5 @@ impl<'a> RunValues<'a> {
 /// The value of a fetched step counter.
 pub(crate) fn step_of(values: &RunValues<'_>) -> Result<i64> {
     let first = values.tensors().first();
-    first.map_or(Ok(0), |value| value.to_scalar::<i64>())
+    first.map_or(Ok(0), Tensor::to_scalar::<i64>)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tensorfleet_client::{Code, Graph, Result, Session, Tensor, init};
+use tensorfleet_rpc::LocalCluster;
 use tensorfleet_train::{
     MonitoredSession, MonitoredTrainingSession, NanTensorHook, Saver, latest_checkpoint,
 };
@@ -164,10 +165,10 @@ fn a_step_that_goes_backwards_overwrites_nothing() {
 
 #[test]
 fn a_worker_without_a_chief_is_told_after_its_time() {
-    let cluster = crate::cluster::Cluster::new(1, 1);
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)]).unwrap();
     let line = Line::on("/job:ps/task:0");
     let started = MonitoredTrainingSession::new(&line.graph)
-        .target(&cluster.target("worker", 0))
+        .target(cluster.target("worker", 0).unwrap())
         .is_chief(false)
         .max_wait(Duration::from_millis(300))
         .start();

@@ -1,72 +1,13 @@
 //! A small cluster and a small model for the tests, and training on them.
 
-use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::time::Duration;
 
 use tensorfleet_client::{DType, Graph, Operation, Output, Shape, Tensor, gradients, init};
-use tensorfleet_cluster::{ClusterSpec, ServerSpec};
-use tensorfleet_rpc::{Server, ServerOptions};
+use tensorfleet_rpc::LocalCluster;
 use tensorfleet_train::{MonitoredTrainingSession, StopAtStepHook, get_or_create_global_step};
 
 /// Nothing here takes this long unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Servers of a cluster, some of which may be down.
-pub(crate) struct Cluster {
-    spec: ClusterSpec,
-    servers: BTreeMap<(String, u32), Server>,
-}
-
-impl Cluster {
-    /// So many ps and workers, all up.
-    pub(crate) fn new(ps: usize, workers: usize) -> Cluster {
-        // Ports are held together before they are given away, so that no two are the same.
-        let held: Vec<TcpListener> = (0..ps + workers)
-            .map(|_| TcpListener::bind("localhost:0").unwrap())
-            .collect();
-        let addresses: Vec<String> = held
-            .iter()
-            .map(|port| format!("localhost:{}", port.local_addr().unwrap().port()))
-            .collect();
-        drop(held);
-        let (ps, workers) = addresses.split_at(ps);
-        let spec = ClusterSpec::from_jobs([("ps", ps.to_vec()), ("worker", workers.to_vec())]);
-        let mut cluster = Cluster {
-            spec: spec.unwrap(),
-            servers: BTreeMap::new(),
-        };
-        let tasks: Vec<(String, u32)> = cluster
-            .spec
-            .iter()
-            .map(|(job, task, _)| (job.to_owned(), task))
-            .collect();
-        for (job, task) in tasks {
-            cluster.start(&job, task);
-        }
-        cluster
-    }
-
-    /// Starts a task that is not up.
-    pub(crate) fn start(&mut self, job: &str, task: u32) {
-        let spec = ServerSpec::new(self.spec.clone(), Some(job), Some(task)).unwrap();
-        let server = Server::new(spec, ServerOptions::default()).unwrap();
-        server.start().unwrap();
-        self.servers.insert((job.to_owned(), task), server);
-    }
-
-    /// Takes a task away with all it holds.
-    pub(crate) fn kill(&mut self, job: &str, task: u32) {
-        let server = self.servers.remove(&(job.to_owned(), task)).unwrap();
-        server.stop_within(Duration::ZERO);
-        server.join();
-    }
-
-    /// Where sessions are opened.
-    pub(crate) fn target(&self, job: &str, task: u32) -> String {
-        self.servers[&(job.to_owned(), task)].target().to_owned()
-    }
-}
 
 /// y = 2x + 1, variables on the ps.
 pub(crate) struct Line {
@@ -97,7 +38,7 @@ impl Line {
             .collect();
         let train = {
             let _after = g.control_dependencies(&updates);
-            step.assign_add(&g.constant(1i64))
+            step.assign_add(g.constant(1i64))
         };
         g.check().unwrap();
         Line {
@@ -141,10 +82,10 @@ pub(crate) fn train(line: &Line, session: MonitoredTrainingSession, last_step: i
 
 #[test]
 fn a_chief_and_a_worker_share_the_work() {
-    let cluster = Cluster::new(1, 2);
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
-    let targets = [cluster.target("worker", 0), cluster.target("worker", 1)];
+    let targets = [0, 1].map(|task| cluster.target("worker", task).unwrap());
     std::thread::scope(|scope| {
         for (task, target) in targets.iter().enumerate().rev() {
             scope.spawn(move || {

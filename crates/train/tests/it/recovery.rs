@@ -2,9 +2,10 @@
 
 use std::sync::mpsc;
 
+use tensorfleet_rpc::LocalCluster;
 use tensorfleet_train::{StopAtStepHook, latest_checkpoint};
 
-use crate::cluster::{Cluster, Line, train};
+use crate::cluster::{Line, train};
 
 fn step_of(path: &str) -> i64 {
     path.rsplit_once('-').unwrap().1.parse().unwrap()
@@ -13,10 +14,10 @@ fn step_of(path: &str) -> i64 {
 #[test]
 fn training_goes_on_when_the_ps_was_killed_three_times() {
     const EVERY: i64 = 20;
-    let mut cluster = Cluster::new(1, 1);
+    let mut cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)]).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap().to_owned();
-    let target = cluster.target("worker", 0);
+    let target = cluster.target("worker", 0).unwrap().to_owned();
     let (tell, told) = mpsc::channel();
     let (go_on, wait) = mpsc::channel::<()>();
     let trainer = std::thread::spawn({
@@ -45,8 +46,8 @@ fn training_goes_on_when_the_ps_was_killed_three_times() {
     });
     for _ in 0..3 {
         told.recv().unwrap();
-        cluster.kill("ps", 0);
-        cluster.start("ps", 0);
+        cluster.kill_task("ps", 0).unwrap();
+        cluster.start_task("ps", 0).unwrap();
         go_on.send(()).unwrap();
     }
     let (runs, recoveries, loss) = trainer.join().unwrap();
@@ -60,14 +61,14 @@ fn training_goes_on_when_the_ps_was_killed_three_times() {
 
 #[test]
 fn a_worker_that_comes_back_goes_on() {
-    let mut cluster = Cluster::new(1, 1);
+    let mut cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)]).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
     let first = Line::on("/job:ps/task:0");
-    let target = cluster.target("worker", 0);
+    let target = cluster.target("worker", 0).unwrap().to_owned();
     train(&first, first.session(&target, dir), 30);
-    cluster.kill("worker", 0);
-    cluster.start("worker", 0);
+    cluster.kill_task("worker", 0).unwrap();
+    cluster.start_task("worker", 0).unwrap();
     let second = Line::on("/job:ps/task:0");
     let mut session = second
         .session(&target, dir)

@@ -1,10 +1,9 @@
 //! The flags become a cluster: jobs, counts, ports.
 
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tensorfleet_cluster::ClusterSpec;
+use tensorfleet_rpc::free_ports;
 
 use crate::args::UpArgs;
 use crate::output::Misuse;
@@ -130,19 +129,6 @@ fn ports(args: &UpArgs, count: usize) -> Result<Vec<u16>> {
     Ok(ports)
 }
 
-/// Ports that are free now. They are held all at once, so that no two are the same.
-fn free_ports(host: &str, count: usize) -> std::io::Result<Vec<u16>> {
-    // As servers do, who take IPv6 addresses in brackets or without.
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let mut addresses: Vec<SocketAddr> = (bare, 0).to_socket_addrs()?.collect();
-    addresses.sort_by_key(SocketAddr::is_ipv6);
-    let bind = |_| TcpListener::bind(addresses.as_slice());
-    let held = (0..count).map(bind).collect::<Result<Vec<_>, _>>()?;
-    held.iter()
-        .map(|listener| Ok(listener.local_addr()?.port()))
-        .collect()
-}
-
 impl UpArgs {
     /// Where the tasks listen.
     fn bind_host(&self) -> &str {
@@ -186,14 +172,6 @@ mod tests {
             default,
             "ClusterSpec({'ps': ['localhost:9000'], 'worker': ['localhost:9001']})"
         );
-    }
-
-    #[test]
-    fn free_ports_are_all_different() {
-        let mut ports = free_ports("localhost", 20).unwrap();
-        ports.sort_unstable();
-        ports.dedup();
-        assert_eq!(ports.len(), 20);
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! [`LocalCluster`]: all servers of a cluster in this process, on loopback.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::time::Duration;
+
+use tensorfleet_cluster::{ClusterSpec, ServerSpec};
+use tensorfleet_status::{Result, not_found, unavailable};
+
+use crate::server::{Server, ServerOptions};
+
+/// A cluster on this machine whose servers run in this process: for examples, tests and trying out.
+///
+/// ```
+/// use tensorfleet_rpc::{LocalCluster, Session};
+///
+/// let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)])?;
+/// let session = Session::connect(cluster.target("worker", 0)?)?;
+/// assert_eq!(session.list_devices()?.len(), 3);
+/// # Ok::<(), tensorfleet_status::Status>(())
+/// ```
+pub struct LocalCluster {
+    spec: ClusterSpec,
+    options: ServerOptions,
+    servers: BTreeMap<(String, u32), Server>,
+}
+
+impl LocalCluster {
+    /// Starts so many tasks of each job.
+    pub fn start(jobs: &[(&str, usize)]) -> Result<LocalCluster> {
+        LocalCluster::start_with(jobs, ServerOptions::default())
+    }
+
+    /// Like [`start`](Self::start), every server with these options.
+    pub fn start_with(jobs: &[(&str, usize)], options: ServerOptions) -> Result<LocalCluster> {
+        let count = jobs.iter().map(|(_, count)| count).sum();
+        let ports = free_ports("localhost", count);
+        let ports = ports.map_err(|error| unavailable!("no free port on localhost: {error}"))?;
+        let mut ports = ports.into_iter();
+        let spec = ClusterSpec::from_jobs(jobs.iter().map(|(job, count)| {
+            let addresses = ports.by_ref().take(*count);
+            let addresses = addresses.map(|port| format!("localhost:{port}"));
+            (*job, addresses.collect::<Vec<_>>())
+        }))?;
+        let mut cluster = LocalCluster {
+            spec,
+            options,
+            servers: BTreeMap::new(),
+        };
+        for (job, count) in jobs {
+            for task in 0..*count {
+                cluster.start_task(job, task as u32)?;
+            }
+        }
+        Ok(cluster)
+    }
+
+    /// All tasks and their addresses.
+    pub fn spec(&self) -> &ClusterSpec {
+        &self.spec
+    }
+
+    /// The server of a task that is up.
+    pub fn server(&self, job: &str, task: u32) -> Result<&Server> {
+        let server = self.servers.get(&(job.to_owned(), task));
+        server.ok_or_else(|| not_found!("/job:{job}/task:{task} is not up"))
+    }
+
+    /// Where sessions on a task are opened.
+    pub fn target(&self, job: &str, task: u32) -> Result<&str> {
+        self.server(job, task).map(Server::target)
+    }
+
+    /// Starts a task that is not up, without anything it may have held before.
+    pub fn start_task(&mut self, job: &str, task: u32) -> Result<()> {
+        let spec = ServerSpec::new(self.spec.clone(), Some(job), Some(task))?;
+        let server = Server::new(spec, self.options.clone())?;
+        server.start()?;
+        self.servers.insert((job.to_owned(), task), server);
+        Ok(())
+    }
+
+    /// Takes a task away at once, with all it holds.
+    pub fn kill_task(&mut self, job: &str, task: u32) -> Result<()> {
+        self.server(job, task)?;
+        if let Some(server) = self.servers.remove(&(job.to_owned(), task)) {
+            server.stop_within(Duration::ZERO);
+            server.join();
+        }
+        Ok(())
+    }
+}
+
+/// Ports on a host that nobody listens on. They are held all at once, so that no two are the same; another
+/// process may still take one before it is used.
+pub fn free_ports(host: &str, count: usize) -> std::io::Result<Vec<u16>> {
+    // As servers do, who take IPv6 addresses in brackets or without.
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let mut addresses: Vec<SocketAddr> = (bare, 0).to_socket_addrs()?.collect();
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    let bind = |_| TcpListener::bind(addresses.as_slice());
+    let held = (0..count).map(bind).collect::<std::io::Result<Vec<_>>>()?;
+    held.iter()
+        .map(|listener| Ok(listener.local_addr()?.port()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_ports;
+
+    #[test]
+    fn free_ports_are_all_different() {
+        let mut ports = free_ports("localhost", 20).unwrap();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 20);
+    }
+}
