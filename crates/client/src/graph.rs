@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) variables: VariableStore,
     /// Tensors of the graph around that this function's body uses: outside, inside.
     pub(crate) captures: Vec<(Output, ir::Output)>,
+    /// Nodes of the graph around that must run before this function's body.
+    pub(crate) waits: Vec<Operation>,
     pub(crate) seed: Option<i64>,
     error: Option<Status>,
     finalized: bool,
@@ -66,24 +68,7 @@ impl Graph {
         Graph::within(None)
     }
 
-    /// The body of a function in the making: it may use tensors of `outer`, which become its
-    /// [`captures`](Self::captures).
-    #[allow(dead_code)]
-    pub(crate) fn function_body(outer: &Graph) -> Graph {
-        let body = Graph::within(Some(outer.clone()));
-        let (library, seed) = {
-            let outer = outer.lock();
-            (outer.builder.graph().library().clone(), outer.seed)
-        };
-        {
-            let mut state = body.lock();
-            state.builder.graph_mut().set_library(library);
-            state.seed = seed;
-        }
-        body
-    }
-
-    fn within(outer: Option<Graph>) -> Graph {
+    pub(crate) fn within(outer: Option<Graph>) -> Graph {
         let (registry, error) = match tensorfleet_ops::registry() {
             Ok(registry) => (registry, None),
             Err(status) => (Arc::new(ir::Registry::default()), Some(status)),
@@ -96,6 +81,7 @@ impl Graph {
             collections: Collections::default(),
             variables: VariableStore::default(),
             captures: Vec::new(),
+            waits: Vec::new(),
             seed: None,
             error,
             finalized: false,
@@ -192,7 +178,8 @@ impl Graph {
     /// The seeds of the next random op: (seed, seed2), by TensorFlow's rule.
     pub fn next_seeds(&self, op_seed: Option<i64>) -> (i64, i64) {
         const DEFAULT_GRAPH_SEED: i64 = 87_654_321;
-        let state = self.lock();
+        let graph = self.current();
+        let state = graph.lock();
         match (state.seed, op_seed) {
             (Some(graph), Some(op)) => (graph, op),
             (Some(graph), None) => (graph, state.builder.graph().len() as i64),
@@ -277,6 +264,16 @@ impl Graph {
 }
 
 impl State {
+    /// The first mistake.
+    pub(crate) fn error(&self) -> Option<&Status> {
+        self.error.as_ref()
+    }
+
+    /// Keeps a mistake that a function's body kept before.
+    pub(crate) fn inherit(&mut self, status: Status) {
+        self.error.get_or_insert(status);
+    }
+
     pub(crate) fn note(&mut self, status: Status, place: &Location<'_>) {
         if self.error.is_none() {
             let place = format!("{}:{}", place.file(), place.line());

@@ -34,11 +34,15 @@
 //! | `operators`, `methods` | `+ - * /`, and what is often done with a tensor |
 //! | [`ops`] | a typed builder for every op |
 //! | `variable`, [`init`] | variables, variable scopes, initial values |
+//! | `cond`, `while_loop` | conditionals and loops, out of closures |
 //! | `gradients` | gradients of a graph as part of the graph |
 //! | `collection` | named lists of things a graph carries along |
 //! | `session`, `fetch` | running it, in this process or on a server |
 
+mod body;
+mod carried;
 mod collection;
+mod cond;
 mod device;
 mod fetch;
 mod gradients;
@@ -55,8 +59,11 @@ mod shapes;
 mod value;
 mod variable;
 mod variable_scope;
+mod while_loop;
 
+pub use carried::Carried;
 pub use collection::{Item, keys};
+pub use cond::{case, cond, switch_case};
 pub use device::{DeviceFunction, NodeUnderPlacement};
 pub use fetch::{Fetch, FetchList, Fetched};
 pub use gradients::{Gradient, IndexedSlices, gradients, gradients_from};
@@ -68,6 +75,7 @@ pub use session::{Session, SessionOptions};
 pub use value::IntoTensor;
 pub use variable::{Variable, VariableBuilder};
 pub use variable_scope::Reuse;
+pub use while_loop::{WhileLoop, while_loop};
 
 pub use tensorfleet_kernel::{AttrValue, FuncRef};
 pub use tensorfleet_session::RunOptions;

@@ -164,7 +164,7 @@ pub struct OpBuilder {
 impl OpBuilder {
     pub(crate) fn new(graph: &Graph, op: &str) -> OpBuilder {
         OpBuilder {
-            graph: graph.clone(),
+            graph: graph.current(),
             op: op.to_owned(),
             name: None,
             args: Vec::new(),
@@ -220,7 +220,9 @@ impl OpBuilder {
 
     /// Puts the node where this one is.
     pub fn colocate_with(mut self, op: &Operation) -> Self {
-        self.colocate.push(op.name());
+        if op.graph().is(&self.graph) {
+            self.colocate.push(op.name());
+        }
         self
     }
 
@@ -275,6 +277,7 @@ impl OpBuilder {
                 }
             });
         }
+        let waits = self.graph.waits_inside(&self.controls);
         let name = {
             let mut state = self.graph.lock();
             state.check_open()?;
@@ -296,8 +299,8 @@ impl OpBuilder {
         }
         let inputs: Vec<NodeId> = args.iter().flatten().map(|output| output.node).collect();
         let mut controls = state.scopes.controls_for(&inputs);
-        for op in &self.controls {
-            if let Some(node) = op.node().filter(|node| !controls.contains(node)) {
+        for node in waits {
+            if !controls.contains(&node) {
                 controls.push(node);
             }
         }

@@ -108,35 +108,6 @@ impl Output {
     }
 }
 
-impl Graph {
-    /// The tensor inside this function's body that stands for one of the graph around.
-    fn capture(&self, outside: &Output) -> Result<ir::Output> {
-        let found = {
-            let state = self.lock();
-            let mut captures = state.captures.iter();
-            captures
-                .find(|(known, _)| known.at == outside.at)
-                .map(|(_, inside)| *inside)
-        };
-        if let Some(inside) = found {
-            return Ok(inside);
-        }
-        let _free = self.no_control_dependencies();
-        let _root = self.name_scope("");
-        let inside = self
-            .op("Placeholder")
-            .name(&format!("captured/{}", outside.op().name()))
-            .attr("dtype", outside.dtype())
-            .attr("shape", outside.shape())
-            .output();
-        let at = inside
-            .at
-            .ok_or_else(|| invalid_argument!("'{}' cannot be captured", outside.name()))?;
-        self.lock().captures.push((outside.clone(), at));
-        Ok(at)
-    }
-}
-
 impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(

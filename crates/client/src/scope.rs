@@ -176,14 +176,14 @@ impl State {
 
 impl Graph {
     fn open(&self, change: impl FnOnce(&mut State)) -> Scope {
-        let mut state = self.lock();
-        let was = state.scopes.depth();
-        change(&mut state);
-        drop(state);
-        Scope {
-            graph: self.clone(),
-            was,
-        }
+        let graph = self.current();
+        let was = {
+            let mut state = graph.lock();
+            let was = state.scopes.depth();
+            change(&mut state);
+            was
+        };
+        Scope { graph, was }
     }
 
     /// Puts `name/` before the names of nodes made inside. A scope with the same name as an earlier one
@@ -225,7 +225,7 @@ impl Graph {
         &self,
         before: impl IntoIterator<Item = &'a Operation>,
     ) -> Scope {
-        let before = before.into_iter().filter_map(Operation::node).collect();
+        let before = self.current().waits_inside(before);
         self.open(|state| {
             state.scopes.controls.push(Controls {
                 before: Some(before),
@@ -246,7 +246,8 @@ impl Graph {
 
     /// Puts nodes made inside on the device of this one, wherever that will be.
     pub fn colocate_with(&self, op: &Operation) -> Scope {
-        let node = op.node();
+        // In a function's body there is no node of the graph around to be tied to; resources tie their users anyway.
+        let node = op.node().filter(|_| op.graph().is(&self.current()));
         self.open(|state| state.scopes.colocations.push(node))
     }
 
@@ -257,7 +258,7 @@ impl Graph {
 
     /// The prefix of the open name scopes, without the final slash.
     pub fn current_name_scope(&self) -> String {
-        self.lock().scopes.prefix().to_owned()
+        self.current().lock().scopes.prefix().to_owned()
     }
 }
 

@@ -250,6 +250,7 @@ impl Session {
         }
         let def = graph.graph_def_from(*sent)?;
         *sent += def.node.len();
+        graph.lock().builder.fix(*sent);
         match &self.shared.place {
             Place::Here(session) => session.extend(&def),
             Place::There(session) => session.extend(&def),

@@ -268,7 +268,7 @@ impl Graph {
     /// A new variable of floats, all zero unless told otherwise; a taken name gets a suffix.
     pub fn variable(&self, name: &str, dims: &[i64]) -> VariableBuilder {
         VariableBuilder {
-            graph: self.clone(),
+            graph: self.root(),
             name: name.to_owned(),
             dims: dims.to_vec(),
             dtype: DType::F32,
@@ -366,6 +366,7 @@ impl VariableBuilder {
     #[track_caller]
     pub(crate) fn make(self, exact: Option<&str>) -> Variable {
         let g = self.graph.clone();
+        let _outside = g.outside_of_bodies();
         // Initial values must be computable before anything else has run.
         let _free = g.no_control_dependencies();
         let _anywhere = g.no_colocation();

@@ -60,7 +60,8 @@ impl Graph {
     ) -> Scope {
         // The name scope is opened by the same guard: both end together.
         let scope = self.name_scope(name);
-        self.lock().scopes.open_variables(name, reuse, initializer);
+        let graph = self.current();
+        graph.lock().scopes.open_variables(name, reuse, initializer);
         scope
     }
 
@@ -114,9 +115,11 @@ impl VariableBuilder {
     pub(crate) fn get(mut self) -> Variable {
         let (graph, name, ..) = self.target();
         let graph = graph.clone();
+        // The scopes may be those of a function's body; the variables are always of the graph around it.
+        let scope = graph.current().lock().scopes.variables.last().cloned();
         let (full, reuse, initializer, known) = {
             let state = graph.lock();
-            let scope = state.scopes.variables.last();
+            let scope = scope.as_ref();
             let full = match scope {
                 Some(scope) if !scope.name.is_empty() => format!("{}/{name}", scope.name),
                 _ => name.to_owned(),

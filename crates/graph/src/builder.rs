@@ -16,6 +16,7 @@ pub struct GraphBuilder {
     graph: Graph,
     device: Arc<str>,
     scope: String,
+    fixed: usize,
 }
 
 impl GraphBuilder {
@@ -30,7 +31,18 @@ impl GraphBuilder {
             graph,
             device: "".into(),
             scope: String::new(),
+            fixed: 0,
         }
+    }
+
+    /// Says that the first `count` nodes are known elsewhere: gradients may not rewrite them any more.
+    pub fn fix(&mut self, count: usize) {
+        self.fixed = self.fixed.max(count);
+    }
+
+    /// Whether a node may not be rewritten.
+    pub fn is_fixed(&self, node: NodeId) -> bool {
+        node.index() < self.fixed
     }
 
     /// The graph so far.

@@ -9,6 +9,7 @@ use tensorfleet_tensor::{DType, Tensor};
 
 use crate::builder::GraphBuilder;
 use crate::def::Gradient;
+use crate::flow_gradient;
 use crate::graph::{NodeId, Output};
 
 /// The gradient of one tensor.
@@ -213,7 +214,7 @@ pub fn gradients(
         {
             continue;
         }
-        let input_grads = node_gradient(builder, id, &sums)?;
+        let input_grads = node_gradient(builder, id, &sums, &needed)?;
         let inputs = builder.graph().node(id).inputs.clone();
         for (input, grad) in inputs.into_iter().zip(input_grads) {
             if let Some(grad) = grad {
@@ -228,12 +229,26 @@ fn node_gradient(
     builder: &mut GraphBuilder,
     id: NodeId,
     sums: &[Option<Grad>],
+    needed: &FxHashSet<NodeId>,
 ) -> Result<InputGrads> {
     let node = builder.graph().node(id);
     let (name, op) = (node.name.clone(), node.op.clone());
+    let count = node.inputs.len();
+    let wanted = node.inputs.iter();
+    let wanted: Vec<bool> = wanted.map(|input| needed.contains(&input.node)).collect();
+    let mut dense = Vec::with_capacity(sums.len());
+    for sum in sums {
+        dense.push(match sum {
+            Some(grad) => Some(densify(builder, *grad)?),
+            None => None,
+        });
+    }
+    if let Some(grads) = flow_gradient::gradient(builder, id, &dense, &wanted) {
+        return grads.map_err(|status| status.context(format!("gradient of '{name}'")));
+    }
     let rule = match op.def.map(|def| def.gradient) {
         Some(Gradient::Rule(rule)) => rule,
-        Some(Gradient::Stop(_)) => return Ok(vec![None; node.inputs.len()]),
+        Some(Gradient::Stop(_)) => return Ok(vec![None; count]),
         Some(Gradient::None(why)) => {
             return Err(unimplemented!(
                 "no gradient defined for op {} (node '{name}'): {why}",
@@ -247,14 +262,6 @@ fn node_gradient(
             ));
         }
     };
-    let mut dense = Vec::with_capacity(sums.len());
-    for sum in sums {
-        dense.push(match sum {
-            Some(grad) => Some(densify(builder, *grad)?),
-            None => None,
-        });
-    }
-    let count = builder.graph().node(id).inputs.len();
     let mut ctx = GradCtx {
         builder,
         node: id,

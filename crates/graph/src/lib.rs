@@ -12,7 +12,9 @@ mod check;
 mod def;
 pub mod example;
 mod export;
+mod flow_gradient;
 mod function;
+mod function_def;
 mod function_gradient;
 pub mod gradient;
 mod graph;
@@ -26,6 +28,7 @@ pub mod text;
 pub use builder::{GraphBuilder, OpBuilder};
 pub use def::{Cost, Exactness, Gradient, KernelDef, OpDef, cpu};
 pub use function::{Function, FunctionBody, Library};
+pub use function_def::FunctionWriter;
 pub use graph::{Consumers, Graph, Node, NodeId, Output, Versions};
 pub use registry::{OpEntry, Registry};
 pub use signature::{

@@ -120,6 +120,8 @@ fn inline_call(
         Some(function) => FunctionBody::instantiate(function, &func.attrs, &registry, &library)?,
         None => return Ok(()),
     };
+    // Gradients of conditionals and loops inside come with functions of their own.
+    graph.set_library(body.graph.library().clone());
 
     if body.rets.len() != node.output_types.len() && node.op_name() == GRADIENT {
         return Err(invalid_argument!(

@@ -2,4 +2,6 @@
 
 mod builders;
 mod building;
+mod flow;
+mod flow_gradients;
 mod training;
