@@ -19,6 +19,7 @@ use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use crate::graph::Graph;
 use crate::operators::number;
+use crate::ops;
 use crate::output::Output;
 
 /// What an initial value is made for.
@@ -28,6 +29,8 @@ pub struct Request<'a> {
     pub dims: &'a [i64],
     /// The shape of the whole variable of which this is a part; the same if it is not partitioned.
     pub whole: &'a [i64],
+    /// Where the part begins in the whole; empty if it is not partitioned.
+    pub offset: &'a [i64],
     /// The dtype.
     pub dtype: DType,
 }
@@ -72,9 +75,16 @@ pub fn constant(value: f64) -> impl Initializer + Clone {
     }
 }
 
-/// This very tensor, which must have the variable's shape.
+/// This very tensor, which must have the variable's shape. Parts of a partitioned variable get theirs.
 pub fn tensor(value: Tensor) -> impl Initializer + Clone {
-    move |g: &Graph, _: Request<'_>| g.constant(&value)
+    move |g: &Graph, request: Request<'_>| {
+        let value = g.constant(&value);
+        if request.offset.is_empty() {
+            return value;
+        }
+        let (begin, size) = (g.constant(request.offset), g.constant(request.dims));
+        ops::slice(value, begin, size).output()
+    }
 }
 
 /// Evenly between two bounds.
@@ -181,7 +191,9 @@ impl Random {
 
 impl Initializer for Random {
     fn initial_value(&self, g: &Graph, request: Request<'_>) -> Output {
-        let Request { dims, whole, dtype } = request;
+        let Request {
+            dims, whole, dtype, ..
+        } = request;
         match self.law {
             Law::Uniform { low, high } => {
                 self.draw(g, "RandomUniform", dims, dtype) * (high - low) + low

@@ -35,6 +35,8 @@
 //! | [`ops`] | a typed builder for every op |
 //! | `variable`, [`init`] | variables, variable scopes, initial values |
 //! | `cond`, `while_loop` | conditionals and loops, out of closures |
+//! | `partition`, `embedding` | variables in parts, rows of them by id |
+//! | [`layers`], [`losses`], [`regularizers`], [`metrics`], [`summary`] | what models are made of |
 //! | `gradients` | gradients of a graph as part of the graph |
 //! | `collection` | named lists of things a graph carries along |
 //! | `session`, `fetch` | running it, in this process or on a server |
@@ -44,18 +46,25 @@ mod carried;
 mod collection;
 mod cond;
 mod device;
+mod embedding;
 mod fetch;
 mod gradients;
 mod graph;
 pub mod init;
+pub mod layers;
+pub mod losses;
 mod methods;
+pub mod metrics;
 mod operation;
 mod operators;
 pub mod ops;
 mod output;
+mod partition;
+pub mod regularizers;
 mod scope;
 mod session;
 mod shapes;
+pub mod summary;
 mod value;
 mod variable;
 mod variable_scope;
@@ -65,15 +74,23 @@ pub use carried::Carried;
 pub use collection::{Item, keys};
 pub use cond::{case, cond, switch_case};
 pub use device::{DeviceFunction, NodeUnderPlacement};
+pub use embedding::{
+    Combiner, EmbeddingTable, Lookup, Rows, SparseIds, SparseLookup, Strategy, embedding_lookup,
+    embedding_lookup_sparse,
+};
 pub use fetch::{Fetch, FetchList, Fetched};
 pub use gradients::{Gradient, IndexedSlices, gradients, gradients_from};
 pub use graph::Graph;
 pub use operation::{OpBuilder, Operation};
 pub use output::{Operand, Output};
+pub use partition::{
+    PartitionedBuilder, PartitionedVariable, Partitioner, fixed_size_partitioner,
+    min_max_variable_partitioner, variable_axis_size_partitioner,
+};
 pub use scope::Scope;
 pub use session::{Session, SessionOptions};
 pub use value::IntoTensor;
-pub use variable::{Variable, VariableBuilder};
+pub use variable::{Part, Variable, VariableBuilder};
 pub use variable_scope::Reuse;
 pub use while_loop::{WhileLoop, while_loop};
 

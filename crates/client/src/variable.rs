@@ -10,6 +10,7 @@ use crate::graph::Graph;
 use crate::init::{self, Initializer, Request};
 use crate::operation::Operation;
 use crate::output::{Operand, Output};
+use crate::regularizers::Regularizer;
 
 /// State on some device that steps read and change.
 ///
@@ -247,6 +248,7 @@ impl std::fmt::Debug for Variable {
 }
 
 /// A variable in the making.
+#[derive(Clone)]
 #[must_use = "nothing is added to the graph before `build`"]
 pub struct VariableBuilder {
     graph: Graph,
@@ -260,6 +262,7 @@ pub struct VariableBuilder {
     shared_name: Option<String>,
     container: String,
     part: Option<Part>,
+    regularizer: Option<Arc<dyn Regularizer>>,
     /// Found or made through the graph's variable store, which may have it already.
     pub(crate) shared: bool,
 }
@@ -279,6 +282,7 @@ impl Graph {
             shared_name: None,
             container: String::new(),
             part: None,
+            regularizer: None,
             shared: false,
         }
     }
@@ -340,6 +344,25 @@ impl VariableBuilder {
         self
     }
 
+    /// A penalty on its value, made together with the variable and kept in the regularization losses.
+    pub fn regularizer(mut self, regularizer: impl Regularizer + 'static) -> Self {
+        self.regularizer = Some(Arc::new(regularizer));
+        self
+    }
+
+    pub(crate) fn take_regularizer(&mut self) -> Option<Arc<dyn Regularizer>> {
+        self.regularizer.take()
+    }
+
+    /// The same under another name and with other dimensions.
+    pub(crate) fn resized(&self, name: &str, dims: &[i64]) -> VariableBuilder {
+        VariableBuilder {
+            name: name.to_owned(),
+            dims: dims.to_vec(),
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn target(&self) -> (&Graph, &str, &[i64], DType) {
         (&self.graph, &self.name, &self.dims, self.dtype)
     }
@@ -356,10 +379,16 @@ impl VariableBuilder {
     /// Adds the variable, or finds it in the graph's variable store if it is shared by name.
     #[track_caller]
     pub fn build(self) -> Variable {
-        if self.shared {
-            return self.get();
+        let mut builder = self;
+        if builder.shared {
+            return builder.get();
         }
-        self.make(None)
+        let regularizer = builder.take_regularizer();
+        let variable = builder.make(None);
+        if let Some(regularizer) = regularizer {
+            variable.regularize(&*regularizer);
+        }
+        variable
     }
 
     /// Adds the variable, under exactly this name if one is given.
@@ -426,6 +455,7 @@ impl VariableBuilder {
                     .part
                     .as_ref()
                     .map_or(&self.dims, |part| &part.whole_dims),
+                offset: self.part.as_ref().map_or(&[], |part| &part.offset),
                 dtype: self.dtype,
             };
             match &self.initializer {

@@ -1,5 +1,6 @@
 //! Variable scopes: variables found by name, made once and used again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -32,8 +33,21 @@ pub(crate) struct VariableScope {
     initializer: Option<Arc<dyn Initializer>>,
 }
 
-/// Variables by name.
-pub(crate) type VariableStore = FxHashMap<String, Variable>;
+/// Variables by name, and the variable scopes that were opened.
+#[derive(Default)]
+pub(crate) struct VariableStore {
+    by_name: FxHashMap<String, Variable>,
+    opened: BTreeSet<String>,
+}
+
+impl VariableStore {
+    /// Remembers that a scope was opened. Scopes inside it begin anew: opened again, they mean the same.
+    fn open(&mut self, scope: &str) {
+        let inside = format!("{scope}/");
+        self.opened.retain(|known| !known.starts_with(&inside));
+        self.opened.insert(scope.to_owned());
+    }
+}
 
 impl Graph {
     /// Puts `name/` before the names of variables found by [`get_variable`](Self::get_variable), and opens
@@ -60,9 +74,32 @@ impl Graph {
     ) -> Scope {
         // The name scope is opened by the same guard: both end together.
         let scope = self.name_scope(name);
-        let graph = self.current();
-        graph.lock().scopes.open_variables(name, reuse, initializer);
+        let full = {
+            let graph = self.current();
+            let mut state = graph.lock();
+            state.scopes.open_variables(name, reuse, initializer)
+        };
+        self.root().lock().variables.open(&full);
         scope
+    }
+
+    /// A variable scope of this name, or of the first of `name_1`, `name_2`… that was not opened yet in the
+    /// scope around: for layers that nobody named. Where the scope around is opened again to reuse its
+    /// variables, the names come again too.
+    pub fn unique_variable_scope(&self, name: &str) -> Scope {
+        let is_new = |name: &String| {
+            let full = self.variable_name(name);
+            !self.root().lock().variables.opened.contains(&full)
+        };
+        let numbered = (1..).map(|number| format!("{name}_{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        let unique = names.find(is_new);
+        self.open_variable_scope(unique.as_deref().unwrap_or(name), Reuse::Never, None)
+    }
+
+    /// `name` behind the open variable scopes.
+    pub(crate) fn variable_name(&self, name: &str) -> String {
+        self.current().lock().scopes.variable_name(name)
     }
 
     /// The variable of this name in the open variable scopes: made at the first call, found again where the
@@ -85,17 +122,23 @@ impl Graph {
 }
 
 impl crate::scope::Scopes {
+    /// `name` behind the open variable scopes.
+    fn variable_name(&self, name: &str) -> String {
+        match self.variables.last().map(|scope| scope.name.as_str()) {
+            None | Some("") => name.to_owned(),
+            Some(outer) => format!("{outer}/{name}"),
+        }
+    }
+
+    /// Opens a scope; its whole name.
     fn open_variables(
         &mut self,
         name: &str,
         reuse: Reuse,
         initializer: Option<Arc<dyn Initializer>>,
-    ) {
+    ) -> String {
+        let full = self.variable_name(name);
         let outer = self.variables.last();
-        let full = match outer.map(|scope| scope.name.as_str()) {
-            None | Some("") => name.to_owned(),
-            Some(outer) => format!("{outer}/{name}"),
-        };
         // Reuse is handed down: inside a scope that reuses, everything is reused.
         let reuse = match outer.map(|scope| scope.reuse) {
             Some(outer) if reuse == Reuse::Never => outer,
@@ -103,10 +146,11 @@ impl crate::scope::Scopes {
         };
         let initializer = initializer.or_else(|| outer.and_then(|scope| scope.initializer.clone()));
         self.variables.push(VariableScope {
-            name: full,
+            name: full.clone(),
             reuse,
             initializer,
         });
+        full
     }
 }
 
@@ -117,17 +161,14 @@ impl VariableBuilder {
         let graph = graph.clone();
         // The scopes may be those of a function's body; the variables are always of the graph around it.
         let scope = graph.current().lock().scopes.variables.last().cloned();
-        let (full, reuse, initializer, known) = {
+        let full = graph.variable_name(name);
+        let (reuse, initializer, known) = {
             let state = graph.lock();
             let scope = scope.as_ref();
-            let full = match scope {
-                Some(scope) if !scope.name.is_empty() => format!("{}/{name}", scope.name),
-                _ => name.to_owned(),
-            };
-            let known = state.variables.get(&full).cloned();
+            let known = state.variables.by_name.get(&full).cloned();
             let reuse = scope.map_or(Reuse::Never, |scope| scope.reuse);
             let initializer = scope.and_then(|scope| scope.initializer.clone());
-            (full, reuse, initializer, known)
+            (reuse, initializer, known)
         };
         match self.check_reuse(&full, reuse, known.as_ref()) {
             Err(status) => graph.note(status),
@@ -143,9 +184,16 @@ impl VariableBuilder {
             None if floating => Some(Arc::new(init::glorot_uniform())),
             None => None,
         });
+        let regularizer = self.take_regularizer();
         let variable = self.make(Some(&full));
-        graph.lock().names.take(&full);
-        graph.lock().variables.insert(full, variable.clone());
+        {
+            let mut state = graph.lock();
+            state.names.take(&full);
+            state.variables.by_name.insert(full, variable.clone());
+        }
+        if let Some(regularizer) = regularizer {
+            variable.regularize(&*regularizer);
+        }
         variable
     }
 

@@ -32,10 +32,23 @@ pub fn python() -> Option<PathBuf> {
 
 /// The results of each case by name; a case that TensorFlow could not run at all has none.
 pub fn run_all(python: &Path, cases: &[Case]) -> Result<BTreeMap<String, Vec<StepResult>>> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/run_graphs.py");
+    let requests: Vec<Value> = cases.iter().map(request).collect::<Result<_>>()?;
+    let mut results = BTreeMap::new();
+    for value in ask(python, "run_graphs.py", &requests)? {
+        let (name, steps) = answer(&value).with_context(|| format!("answer {value:.200}"))?;
+        results.insert(name, steps);
+    }
+    Ok(results)
+}
+
+/// What a script of `tests/reference` answers: one JSON line for each request, by the script's rule.
+pub fn ask(python: &Path, script: &str, requests: &[Value]) -> Result<Vec<Value>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/reference")
+        .join(script);
     let mut input = String::new();
-    for case in cases {
-        input.push_str(&request(case)?.to_string());
+    for request in requests {
+        input.push_str(&request.to_string());
         input.push('\n');
     }
     let mut child = Command::new(python)
@@ -48,17 +61,16 @@ pub fn run_all(python: &Path, cases: &[Case]) -> Result<BTreeMap<String, Vec<Ste
     let mut stdin = child.stdin.take().context("no standard input")?;
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output()?;
-    // A broken pipe shows as missing answers below.
+    // A broken pipe shows as missing answers.
     let _ = writer.join();
     if !output.status.success() {
         bail!("the reference run ended with {}", output.status);
     }
-    let mut results = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let (name, steps) = answer(line).with_context(|| format!("answer {line:.200}"))?;
-        results.insert(name, steps);
-    }
-    Ok(results)
+    let text = String::from_utf8_lossy(&output.stdout);
+    let values = text
+        .lines()
+        .map(|line| serde_json::from_str(line).with_context(|| format!("answer {line:.200}")));
+    values.collect()
 }
 
 fn request(case: &Case) -> Result<Value> {
@@ -71,8 +83,7 @@ fn request(case: &Case) -> Result<Value> {
     Ok(json!({"name": case.name, "graph": graph, "steps": steps}))
 }
 
-fn answer(line: &str) -> Result<(String, Vec<StepResult>)> {
-    let value: Value = serde_json::from_str(line)?;
+fn answer(value: &Value) -> Result<(String, Vec<StepResult>)> {
     let name = value["name"].as_str().context("no name")?.to_owned();
     let mut steps = Vec::new();
     for step in value["steps"].as_array().context("no steps")? {

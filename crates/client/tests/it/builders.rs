@@ -44,8 +44,8 @@ fn mistakes_without_a_graph_reach_the_graph_that_uses_them() {
 #[test]
 fn void_lists_have_their_length() {
     let g = Graph::new();
-    let bad = g.constant(1.0f32).matmul(&g.constant(1i32));
-    let parts = ops::split(&g.constant(0i32), &bad, 3).outputs();
+    let bad = g.constant(1.0f32).matmul(g.constant(1i32));
+    let parts = ops::split(g.constant(0i32), &bad, 3).outputs();
     assert_eq!(parts.len(), 3);
     assert!(parts.iter().all(Output::is_void));
 }

@@ -4,4 +4,6 @@ mod builders;
 mod building;
 mod flow;
 mod flow_gradients;
+mod models;
+mod tensorflow;
 mod training;

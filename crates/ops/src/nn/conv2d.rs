@@ -6,7 +6,7 @@
 
 use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, ramp, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::{
     Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
@@ -16,6 +16,7 @@ use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::conv_attrs::{WindowAttrs, four, with_attrs};
+use super::conv_shapes;
 use crate::by_float;
 use crate::types::FLOATS;
 
@@ -129,6 +130,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "Conv2D",
         inputs: &["input: T", "filter: T"],
+        infer: conv_shapes::convolved,
         gradient: Gradient::Rule(gradient),
         kernels: &[cpu(&[("T", WITH_INT)], build)],
         examples: FORWARD,
@@ -137,6 +139,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "Conv2DBackpropInput",
         inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
+        infer: infer::shape_in::<0>,
         gradient: Gradient::Rule(input_gradient),
         kernels: &[cpu(&[("T", WITH_INT)], build_input)],
         examples: &[
@@ -167,6 +170,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         name: "Conv2DBackpropFilter",
         inputs: &["input: T", "filter_sizes: int32", "out_backprop: T"],
         attrs: FILTER_ATTRS,
+        infer: infer::shape_in::<1>,
         gradient: Gradient::Rule(filter_gradient),
         kernels: &[cpu(&[("T", FLOATS)], build_filter)],
         examples: &[ex_ref(

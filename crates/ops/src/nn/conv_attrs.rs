@@ -26,6 +26,11 @@ impl WindowAttrs {
                 node.op
             ));
         }
+        WindowAttrs::read(attrs)
+    }
+
+    /// Reads them, whatever the format of the images.
+    pub(super) fn read(attrs: &Attrs) -> Result<WindowAttrs> {
         let dilation = if attrs.get("dilations").is_some() {
             pair(attrs, "dilations")?
         } else {

@@ -5,7 +5,7 @@
 
 use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, ramp};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::{
     Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
@@ -15,6 +15,7 @@ use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Tensor};
 
 use super::conv_attrs::{WindowAttrs, four, with_attrs};
+use super::conv_shapes;
 use super::conv2d::{SHARED, check_backprop, output_shape, sizes};
 use crate::by_float;
 use crate::types::FLOATS;
@@ -43,6 +44,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "DepthwiseConv2dNative",
         inputs: &["input: T", "filter: T"],
+        infer: conv_shapes::convolved_by_channel,
         gradient: Gradient::Rule(gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Forward))],
         examples: &[
@@ -67,6 +69,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "DepthwiseConv2dNativeBackpropInput",
         inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
+        infer: infer::shape_in::<0>,
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Input))],
         examples: &[ex_ref(
@@ -83,6 +86,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "DepthwiseConv2dNativeBackpropFilter",
         inputs: &["input: T", "filter_sizes: int32", "out_backprop: T"],
+        infer: infer::shape_in::<1>,
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Filter))],
         examples: &[ex_ref(

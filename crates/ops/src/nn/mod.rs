@@ -5,6 +5,7 @@ mod batch_norm;
 mod bias;
 mod conv2d;
 mod conv_attrs;
+mod conv_shapes;
 mod cross_entropy;
 mod data_format;
 mod depthwise;

@@ -7,7 +7,7 @@
 
 use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, ramp, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
-use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::Window;
 use tensorfleet_math::num::Float;
@@ -18,6 +18,7 @@ use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape};
 
 use super::conv_attrs::{WindowAttrs, four, middle, pair, with_attrs};
+use super::conv_shapes;
 use super::conv2d::sizes;
 use crate::types::{FLOATS, REAL_NUMBERS};
 use crate::{by_float, by_real};
@@ -106,6 +107,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
             "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = DT_FLOAT",
         ],
+        infer: infer::same_as_first,
         gradient: Gradient::None("needs MaxPoolGradGrad"),
         kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| {
             build(node, Kind::MaxGrad)
@@ -135,6 +137,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             "explicit_paddings: list(int) = []",
             "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
         ],
+        infer: conv_shapes::pooled,
         gradient: Gradient::Rule(max_gradient),
         kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| build(node, Kind::Max))],
         exactness: Exactness::Bits,
@@ -152,6 +155,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
             "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = DT_FLOAT",
         ],
+        infer: infer::same_as_first,
         gradient: Gradient::None("needs MaxPoolGradGrad"),
         kernels: &[cpu(&[("T", REAL_NUMBERS)], |node| {
             build(node, Kind::MaxGrad)
@@ -178,6 +182,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
             "T: {half, bfloat16, float, double}",
         ],
+        infer: conv_shapes::pooled,
         gradient: Gradient::Rule(avg_gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Kind::Avg))],
         examples: &[
@@ -206,6 +211,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
             "T: {half, bfloat16, float, double}",
         ],
+        infer: infer::shape_in::<0>,
         gradient: Gradient::None("TensorFlow's is rarely asked for"),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Kind::AvgGrad))],
         examples: &[ex_attrs(
