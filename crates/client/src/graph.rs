@@ -1,5 +1,6 @@
 //! [`Graph`]: the handle, and what it keeps behind its lock.
 
+use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -159,14 +160,28 @@ impl Graph {
             .output()
     }
 
-    /// One node that runs after all of these.
+    /// One node that runs after all of these. Those of one device meet there first, so that each other
+    /// device is told once.
     #[track_caller]
     pub fn group<'a>(&self, name: &str, ops: impl IntoIterator<Item = &'a Operation>) -> Operation {
-        let mut node = self.op("NoOp").name(name);
+        let mut by_device: BTreeMap<String, Vec<&Operation>> = BTreeMap::new();
         for op in ops {
-            node = node.control(op);
+            by_device.entry(op.device()).or_default().push(op);
         }
-        node.build()
+        let after = |name: &str, device: &str, ops: &[&Operation]| {
+            let node = self.op("NoOp").name(name).device(device);
+            ops.iter().fold(node, |node, op| node.control(op)).build()
+        };
+        if let (1, Some((device, ops))) = (by_device.len(), by_device.iter().next()) {
+            return after(name, device, ops);
+        }
+        let _scope = self.name_scope(name);
+        let here: Vec<Operation> = by_device
+            .iter()
+            .map(|(device, ops)| after("NoOp", device, ops))
+            .collect();
+        let whole = format!("{}/", self.current_name_scope());
+        after(&whole, "", &here.iter().collect::<Vec<_>>())
     }
 
     /// The graph-level seed: ops with random results draw from it and their own position, so that the

@@ -285,14 +285,16 @@ impl OpBuilder {
             check_name(name)?;
             state.full_name(name)
         };
-        let device = self.decide_device(&name)?;
-        let mut state = self.graph.lock();
-        let mut attrs = self.attrs;
-        let colocation = state.colocation(&self.colocate);
+        // A node tied to another goes where that is: device scopes are not asked, so that those which
+        // count do not count it.
+        let colocation = self.graph.lock().colocation(&self.colocate);
         let device = match &colocation {
             Some((_, place)) if !place.is_empty() => place.clone(),
-            _ => device,
+            Some(_) => self.device.clone(),
+            None => self.decide_device(&name)?,
         };
+        let mut state = self.graph.lock();
+        let mut attrs = self.attrs;
         if let Some((classes, _)) = colocation {
             let classes = classes.into_iter().map(Bytes::from).collect();
             attrs.set("_class", AttrValue::List(AttrList::S(classes)));

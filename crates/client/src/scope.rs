@@ -175,7 +175,7 @@ impl State {
 }
 
 impl Graph {
-    fn open(&self, change: impl FnOnce(&mut State)) -> Scope {
+    pub(crate) fn open(&self, change: impl FnOnce(&mut State)) -> Scope {
         let graph = self.current();
         let was = {
             let mut state = graph.lock();

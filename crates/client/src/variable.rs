@@ -61,6 +61,17 @@ pub struct Part {
     pub offset: Vec<i64>,
 }
 
+impl Part {
+    /// The same part of a slot of this full name.
+    fn of_slot(&self, slot: &str) -> Part {
+        let last = slot.rsplit('/').next().unwrap_or(slot);
+        Part {
+            whole_name: format!("{}/{last}", self.whole_name),
+            ..self.clone()
+        }
+    }
+}
+
 impl Variable {
     /// The name, without a port.
     pub fn name(&self) -> &str {
@@ -263,6 +274,9 @@ pub struct VariableBuilder {
     container: String,
     part: Option<Part>,
     regularizer: Option<Arc<dyn Regularizer>>,
+    /// The variable this one is a slot of.
+    primary: Option<Variable>,
+    near: Option<Operation>,
     /// Found or made through the graph's variable store, which may have it already.
     pub(crate) shared: bool,
 }
@@ -283,6 +297,8 @@ impl Graph {
             container: String::new(),
             part: None,
             regularizer: None,
+            primary: None,
+            near: None,
             shared: false,
         }
     }
@@ -363,6 +379,21 @@ impl VariableBuilder {
         }
     }
 
+    /// Makes it a slot: what an optimizer keeps beside `primary`. It is called `primary/name`, is on the
+    /// same device, of the same kind, not trained, and in checkpoints a part where `primary` is one.
+    pub fn slot_of(mut self, primary: &Variable) -> Self {
+        self.resource = primary.is_resource();
+        self.trainable = false;
+        self.primary = Some(primary.clone());
+        self.near(&primary.op())
+    }
+
+    /// Puts it on the device of this node.
+    pub fn near(mut self, op: &Operation) -> Self {
+        self.near = Some(op.clone());
+        self
+    }
+
     pub(crate) fn target(&self) -> (&Graph, &str, &[i64], DType) {
         (&self.graph, &self.name, &self.dims, self.dtype)
     }
@@ -393,15 +424,20 @@ impl VariableBuilder {
 
     /// Adds the variable, under exactly this name if one is given.
     #[track_caller]
-    pub(crate) fn make(self, exact: Option<&str>) -> Variable {
+    pub(crate) fn make(mut self, exact: Option<&str>) -> Variable {
         let g = self.graph.clone();
         let _outside = g.outside_of_bodies();
         // Initial values must be computable before anything else has run.
         let _free = g.no_control_dependencies();
         let _anywhere = g.no_colocation();
-        let name = match exact {
-            Some(name) => format!("{name}/"),
-            None => {
+        let name = match (exact, &self.primary) {
+            (Some(name), _) => format!("{name}/"),
+            (None, Some(primary)) => {
+                let full = g.lock().slot_name(primary.name(), &self.name);
+                self.part = primary.part().map(|part| part.of_slot(&full));
+                format!("{full}/")
+            }
+            (None, None) => {
                 let mut state = g.lock();
                 let full = state.full_name(&self.name);
                 format!("{full}/")
@@ -437,14 +473,17 @@ impl VariableBuilder {
             self.shared_name
                 .as_deref()
                 .unwrap_or(if self.resource { name } else { "" });
-        let handle = g
+        let mut handle = g
             .op(op)
             .name(scope)
             .attr("dtype", self.dtype)
             .attr("shape", shape.clone())
             .attr("container", self.container.as_str())
-            .attr("shared_name", AttrValue::from(shared_name))
-            .output();
+            .attr("shared_name", AttrValue::from(shared_name));
+        if let Some(near) = &self.near {
+            handle = handle.colocate_with(near);
+        }
+        let handle = handle.output();
         let _scope = g.name_scope(scope);
         let initial_value = {
             let _scope = g.name_scope("Initializer");

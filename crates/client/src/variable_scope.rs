@@ -66,6 +66,19 @@ impl Graph {
         self.open_variable_scope(name, reuse, Some(Arc::new(initializer)))
     }
 
+    /// Lets variables of the open variable scope be found again, without a name of its own.
+    pub fn reuse_variables(&self, reuse: Reuse) -> Scope {
+        self.open(|state| {
+            let outer = state.scopes.variables.last();
+            let scope = VariableScope {
+                name: outer.map_or_else(String::new, |scope| scope.name.clone()),
+                reuse,
+                initializer: outer.and_then(|scope| scope.initializer.clone()),
+            };
+            state.scopes.variables.push(scope);
+        })
+    }
+
     fn open_variable_scope(
         &self,
         name: &str,
@@ -118,6 +131,17 @@ impl Graph {
         let mut builder = self.variable(name, dims);
         builder.shared = true;
         builder
+    }
+}
+
+impl crate::graph::State {
+    /// The name of a slot of variable `primary`: behind the open variable scopes, as TensorFlow has it.
+    pub(crate) fn slot_name(&mut self, primary: &str, slot: &str) -> String {
+        let full = match self.scopes.variables.last() {
+            Some(scope) if !scope.name.is_empty() => format!("{}/{primary}/{slot}", scope.name),
+            _ => format!("{primary}/{slot}"),
+        };
+        self.names.unique(&full)
     }
 }
 

@@ -225,6 +225,10 @@ pub fn gradients(
     Ok(xs.iter().map(|x| results.get(x).copied()).collect())
 }
 
+/// Ops whose only input has the gradient of the only output, rows included: what stands between a variable
+/// and a lookup in it.
+const HANDS_ON: &[&str] = &["Identity", "ReadVariableOp"];
+
 fn node_gradient(
     builder: &mut GraphBuilder,
     id: NodeId,
@@ -232,6 +236,9 @@ fn node_gradient(
     needed: &FxHashSet<NodeId>,
 ) -> Result<InputGrads> {
     let node = builder.graph().node(id);
+    if let ([Some(rows @ Grad::Rows { .. })], true) = (sums, HANDS_ON.contains(&node.op_name())) {
+        return Ok(vec![Some(*rows)]);
+    }
     let (name, op) = (node.name.clone(), node.op.clone());
     let count = node.inputs.len();
     let wanted = node.inputs.iter();

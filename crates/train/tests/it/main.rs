@@ -1,6 +1,7 @@
-//! Training sessions on clusters of real servers, in one process.
+//! Training sessions on clusters of real servers, in one process; and comparisons with TensorFlow.
 
 mod bad_input;
 mod cluster;
 mod hooks;
 mod recovery;
+mod tensorflow;
