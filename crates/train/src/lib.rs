@@ -6,6 +6,7 @@
 //! | `optimizer` | gradients into updates |
 //! | `clip`, [`schedule`], `moving_average` | what is done to gradients, learning rates, variables |
 //! | `device_setter`, `towers` | models over several tasks and devices |
+//! | `sync_replicas` | workers that step together |
 //! | `saver` | variables into checkpoints and back |
 //! | `scaffold`, `session_manager` | the nodes around a model, and sessions whose variables have values |
 //! | `coordinator`, `queue_runner` | threads that stop together, threads that fill queues |
@@ -26,6 +27,7 @@ mod saver;
 mod scaffold;
 pub mod schedule;
 mod session_manager;
+mod sync_replicas;
 mod towers;
 mod writer;
 
@@ -55,5 +57,6 @@ pub use queue_runner::{QueueRunner, queue_runners};
 pub use saver::{Saver, SaverBuilder, latest_checkpoint};
 pub use scaffold::{FinalScaffold, Scaffold, report_uninitialized};
 pub use session_manager::{SessionManager, Start};
+pub use sync_replicas::{SyncReplicas, SyncReplicasHook};
 pub use towers::{average_gradients, towers};
 pub use writer::FileWriter;

@@ -3,5 +3,7 @@
 mod bad_input;
 mod cluster;
 mod hooks;
+mod optimizers;
 mod recovery;
+mod sync_replicas;
 mod tensorflow;

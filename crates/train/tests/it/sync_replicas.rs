@@ -1,0 +1,228 @@
+//! Workers that step together: on clusters of real servers, and by hand in one session.
+
+use std::thread;
+
+use tensorfleet_client::{
+    Code, DType, Graph, Operation, Output, Session, Shape, Tensor, Variable, init,
+};
+use tensorfleet_rpc::LocalCluster;
+use tensorfleet_train::{
+    GradientDescent, Minimize, MonitoredTrainingSession, Optimizer, ReplicaDeviceSetter,
+    StopAtStepHook, SyncReplicas, get_or_create_global_step,
+};
+
+use crate::cluster::PATIENCE;
+
+const LAST_STEP: i64 = 60;
+
+/// What one worker of two has: the same program on each, as between-graph replication wants it.
+struct Replica {
+    graph: Graph,
+    x: Output,
+    y: Output,
+    loss: Output,
+    train: Operation,
+    sync: SyncReplicas,
+}
+
+impl Replica {
+    fn new(task: u32, ps: usize, wanted: u32) -> Replica {
+        let graph = Graph::new();
+        let worker = format!("/job:worker/task:{task}");
+        let setter = ReplicaDeviceSetter::new()
+            .ps_tasks(ps)
+            .worker_device(&worker);
+        let _scope = graph.device_function(setter.build().unwrap());
+        let step = get_or_create_global_step(&graph).unwrap();
+        let w = graph
+            .variable("w", &[1, 1])
+            .initializer(init::zeros())
+            .build();
+        let b = graph.variable("b", &[1]).initializer(init::zeros()).build();
+        let x = graph.placeholder(DType::F32, &[-1, 1]);
+        let y = graph.placeholder(DType::F32, &[-1, 1]);
+        let loss = (x.matmul(&w) + &b - &y).square().mean(&[]);
+        let sync = SyncReplicas::new(GradientDescent::new(0.1), wanted).total_num_replicas(2);
+        let train = sync.minimize_with(&loss, &Minimize::step(&step)).unwrap();
+        Replica {
+            graph,
+            x,
+            y,
+            loss,
+            train,
+            sync,
+        }
+    }
+
+    /// Trains to the last step; the last loss.
+    fn train(&self, target: &str, is_chief: bool) -> f32 {
+        let hook = self.sync.make_session_run_hook(is_chief, None).unwrap();
+        let mut session = MonitoredTrainingSession::new(&self.graph)
+            .target(target)
+            .is_chief(is_chief)
+            .max_wait(PATIENCE)
+            .hook(hook)
+            .hook(StopAtStepHook::at(LAST_STEP))
+            .start()
+            .unwrap();
+        let shape = Shape::matrix(3, 1).unwrap();
+        let tensor = |values: &[f32]| Tensor::from_slice(shape.clone(), values).unwrap();
+        let (xs, ys) = (tensor(&[0.0, 1.0, 2.0]), tensor(&[1.0, 3.0, 5.0]));
+        let mut last = f32::MAX;
+        while !session.should_stop() {
+            let feeds = [(&self.x, xs.clone()), (&self.y, ys.clone())];
+            match session.run_fed(&feeds, (&self.loss, &self.train)) {
+                Ok((loss, ())) => last = loss.to_scalar::<f32>().unwrap(),
+                // The chief is done and hands out no more tokens.
+                Err(status) if status.code() == Code::OutOfRange => assert!(!is_chief),
+                Err(status) => panic!("{status}"),
+            }
+        }
+        session.close().unwrap();
+        last
+    }
+}
+
+#[test]
+fn two_workers_step_together() {
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 2)]).unwrap();
+    let target = |task| cluster.target("worker", task).unwrap().to_owned();
+    let (chief, other) = (target(0), target(1));
+    let chief = thread::spawn(move || Replica::new(0, 2, 2).train(&chief, true));
+    let other = thread::spawn(move || Replica::new(1, 2, 2).train(&other, false));
+    for worker in [chief, other] {
+        let loss = worker.join().unwrap();
+        assert!(loss < 0.05, "{loss}");
+    }
+}
+
+#[test]
+fn a_step_does_not_wait_for_a_backup_worker() {
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+    // Of two workers one is enough; the other never comes.
+    let target = cluster.target("worker", 0).unwrap();
+    let loss = Replica::new(0, 1, 1).train(target, true);
+    assert!(loss < 0.05, "{loss}");
+}
+
+/// A replica by hand: no threads, every op of the protocol run where the test wants it.
+struct ByHand {
+    session: Session,
+    graph: Graph,
+    step: Variable,
+    rows: Variable,
+    train: Operation,
+    sync: SyncReplicas,
+    init_tokens: Operation,
+}
+
+impl ByHand {
+    /// One gradient of ones for rows 1, 3 and 1 of a table, or for all of it.
+    fn new(sparse: bool) -> ByHand {
+        let graph = Graph::new();
+        let step = get_or_create_global_step(&graph).unwrap();
+        let rows = graph
+            .variable("rows", &[4, 2])
+            .initializer(init::zeros())
+            .build();
+        let loss = if sparse {
+            rows.gather(graph.constant([1i32, 3, 1])).sum(&[])
+        } else {
+            rows.read().sum(&[])
+        };
+        let sync = SyncReplicas::new(GradientDescent::new(1.0), 2);
+        let train = sync.minimize_with(&loss, &Minimize::step(&step)).unwrap();
+        let init_tokens = sync.init_tokens_op(None).unwrap();
+        let session = Session::new(&graph).unwrap();
+        session.run(&graph.global_variables_initializer()).unwrap();
+        ByHand {
+            session,
+            graph,
+            step,
+            rows,
+            train,
+            sync,
+            init_tokens,
+        }
+    }
+
+    fn set_step(&self, step: i64) {
+        let set = self.step.assign(self.graph.constant(step));
+        self.session.run(&set).unwrap();
+    }
+
+    /// How many gradients the accumulator holds.
+    fn accumulated(&self) -> i32 {
+        let found = self
+            .graph
+            .operation("sync_replicas/conditional_accumulator");
+        let handle = found.unwrap().output(0);
+        let count = self.graph.op("ResourceAccumulatorNumAccumulated");
+        let count = count.input(&handle).output();
+        let count = self.session.run(&count).unwrap();
+        count.to_scalar::<i32>().unwrap()
+    }
+
+    fn chief_step(&self) {
+        let runner = self.sync.chief_queue_runner().unwrap();
+        self.session.run(&runner.enqueue[0]).unwrap();
+    }
+
+    fn values(&self) -> Vec<f32> {
+        let value = self.session.run(&self.rows).unwrap();
+        value.slice::<f32>().unwrap().to_vec()
+    }
+}
+
+#[test]
+fn stale_gradients_are_dropped() {
+    let one = ByHand::new(false);
+    one.set_step(3);
+    one.session.run(&one.sync.chief_init_op().unwrap()).unwrap();
+    one.session.run(&one.init_tokens).unwrap();
+    // This worker lags behind: it believes in step 1, the accumulators are at 3.
+    let locals = one.graph.local_variables();
+    let late = locals[0].assign(one.graph.constant(1i64));
+    one.session.run(&late).unwrap();
+    one.session.run(&one.train).unwrap();
+    assert_eq!(one.accumulated(), 0);
+    // The token told it where the others are.
+    one.session.run(&one.train).unwrap();
+    assert_eq!(one.accumulated(), 1);
+    one.session.run(&one.init_tokens).unwrap();
+    one.session.run(&one.train).unwrap();
+    one.chief_step();
+    assert_eq!(one.values(), [-1.0; 8]);
+    let step = one.session.run(&one.step).unwrap();
+    assert_eq!(step.to_scalar::<i64>().unwrap(), 4);
+}
+
+#[test]
+fn rows_are_averaged_as_rows() {
+    let one = ByHand::new(true);
+    one.session.run(&one.sync.chief_init_op().unwrap()).unwrap();
+    one.session.run(&one.init_tokens).unwrap();
+    one.session.run(&one.train).unwrap();
+    one.session.run(&one.train).unwrap();
+    one.chief_step();
+    assert_eq!(one.values(), [0.0, 0.0, -2.0, -2.0, 0.0, 0.0, -1.0, -1.0]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let g = Graph::new();
+    let w = g.variable("w", &[]).build();
+    let sync = SyncReplicas::new(GradientDescent::new(0.1), 3).total_num_replicas(1);
+    let loss = w.read().square();
+    let text = |status: tensorfleet_client::Status| status.message().to_owned();
+    assert!(text(sync.chief_init_op().unwrap_err()).contains("call minimize"));
+    assert!(text(sync.minimize(&loss).unwrap_err()).contains("need a global step"));
+    let step = get_or_create_global_step(&g).unwrap();
+    sync.minimize_with(&loss, &Minimize::step(&step)).unwrap();
+    let few = sync.init_tokens_op(Some(1)).unwrap_err();
+    assert_eq!(
+        few.message(),
+        "too few tokens to finish the first step: 1 given, 2 needed"
+    );
+    sync.init_tokens_op(Some(2)).unwrap();
+}
