@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tensorfleet_math::par::Pool;
 use tensorfleet_session::SessionOptions;
-use tensorfleet_testkit::{compare, reference, run};
+use tensorfleet_testkit::{compare, gradient, reference, run};
 
 use crate::examples::all_cases;
 
@@ -55,6 +55,99 @@ fn examples_agree_with_tensorflow() {
         "{} of {} cases differ:\n{}",
         wrong.len(),
         cases.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Where our gradients are others than TensorFlow's, and why: (op or op/example, why).
+const OTHER_GRADIENTS: &[(&str, &str)] = &[
+    ("MatrixDiagV2/", PADDING),
+    ("MatrixDiagV3/", PADDING),
+    ("MatrixDiagPartV2/", PADDING),
+    ("MatrixDiagPartV3/", PADDING),
+    ("PadV2/", PADDING),
+    (
+        "SoftmaxCrossEntropyWithLogits/",
+        "TensorFlow leaves out what flows from the second output to the labels",
+    ),
+    (
+        "Zeta/poles and beyond",
+        "at a pole, minus infinity where TensorFlow has no number",
+    ),
+    ("SparseSegmentSum/nothing picked", UNSET),
+    ("SparseSegmentMean/nothing picked", UNSET),
+    ("SparseSegmentSqrtN/nothing picked", UNSET),
+    (
+        "GatherV2/in batches, counted from behind",
+        "needs the rank of the indices",
+    ),
+];
+
+const UNSET: &str = "TensorFlow's kernel leaves its memory as it was";
+const PADDING: &str =
+    "TensorFlow lets nothing flow to the value that pads; differences say that it does";
+
+/// Ops that TensorFlow can differentiate and we cannot yet: our rule says so and why.
+const WITHOUT_RULE: &[&str] = &[
+    "ApproxTopK",
+    "AvgPoolGrad",
+    "BandedTriangularSolve",
+    "BiasAddGrad",
+    "Cholesky",
+    "DepthwiseConv2dNativeBackpropFilter",
+    "DepthwiseConv2dNativeBackpropInput",
+    "EluGrad",
+    "LeakyReluGrad",
+    "LogMatrixDeterminant",
+    "MatrixDeterminant",
+    "MatrixInverse",
+    "MatrixSolve",
+    "MatrixSolveLs",
+    "MatrixTriangularSolve",
+    "MaxPoolGrad",
+    "MaxPoolGradV2",
+    "NthElement",
+    "SelfAdjointEigV2",
+    "SeluGrad",
+    "SoftplusGrad",
+    "SparseAdd",
+    "SparseReduceSum",
+    "SparseReorder",
+    "SparseSlice",
+    "SparseTensorDenseMatMul",
+    "SparseToDense",
+    "TridiagonalSolve",
+];
+
+#[test]
+fn ops_without_a_rule_have_none() {
+    let known = tensorfleet_ops::all().filter(|def| WITHOUT_RULE.contains(&def.name));
+    let stale: Vec<&str> = known
+        .filter(|def| def.gradient.is_rule())
+        .map(|def| def.name)
+        .collect();
+    assert!(stale.is_empty(), "take out of the list: {stale:?}");
+}
+
+#[test]
+fn gradients_agree_with_tensorflow() {
+    let Some(python) = reference::python() else {
+        return;
+    };
+    let registry = tensorfleet_ops::registry().unwrap();
+    let ops = tensorfleet_ops::all().filter(|def| !WITHOUT_RULE.contains(&def.name));
+    let (mut wrong, compared) =
+        gradient::differences_from_tensorflow(&python, &registry, ops).unwrap();
+    wrong.retain(|text| {
+        !OTHER_GRADIENTS
+            .iter()
+            .any(|(name, _)| text.starts_with(name))
+    });
+    assert!(compared > 400, "only {compared} examples");
+    assert!(
+        wrong.is_empty(),
+        "{} of {compared} differ:\n{}",
+        wrong.len(),
         wrong.join("\n")
     );
 }
