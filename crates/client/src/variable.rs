@@ -434,7 +434,9 @@ impl VariableBuilder {
             (Some(name), _) => format!("{name}/"),
             (None, Some(primary)) => {
                 let full = g.lock().slot_name(primary.name(), &self.name);
-                self.part = primary.part().map(|part| part.of_slot(&full));
+                // A scalar beside a part is a part of nothing.
+                let part = primary.part().filter(|_| !self.dims.is_empty());
+                self.part = part.map(|part| part.of_slot(&full));
                 format!("{full}/")
             }
             (None, None) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tensorfleet_client::init::Request;
-use tensorfleet_client::{DType, Graph, Operand, Operation, Output, Variable, init, keys};
+use tensorfleet_client::{DType, Graph, Operand, Operation, Output, Variable, cond, init, keys};
 use tensorfleet_status::{Result, invalid_argument};
 
 use crate::optimizer::Hyper;
@@ -76,20 +76,20 @@ impl ExponentialMovingAverage {
         self.averages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds shadows of these variables, on their devices, beginning with their initial values; the result
-    /// moves them on.
+    /// Adds shadows of these variables, on their devices, beginning with the values that those have when the
+    /// shadows are initialised; the result moves them on.
     pub fn apply(&self, variables: &[Variable]) -> Result<Operation> {
         for variable in variables {
             check_floating(variable.name(), variable.dtype())?;
             if self.average(variable).is_some() {
                 continue;
             }
-            let initial = variable.initial_value().clone();
+            let primary = variable.clone();
             let shadow = variable
                 .graph()
                 .variable(&self.name, variable.dims())
                 .dtype(variable.dtype())
-                .initializer(move |_: &Graph, _: Request<'_>| initial.identity())
+                .initializer(move |_: &Graph, _: Request<'_>| beginning(&primary))
                 .slot_of(variable)
                 .build();
             let g = variable.graph();
@@ -204,6 +204,20 @@ impl ExponentialMovingAverage {
         }
         map
     }
+}
+
+/// What the shadow of a variable begins with: its value, its initial value if it has none yet.
+fn beginning(variable: &Variable) -> Output {
+    let initial = variable.initial_value().clone();
+    if !variable.is_resource() {
+        // A reference cannot be handed to a branch without being read.
+        return initial.identity();
+    }
+    cond(
+        &variable.is_initialized(),
+        || variable.read(),
+        || initial.identity(),
+    )
 }
 
 /// One update of one average. `rate` is 1 - decay.

@@ -1,11 +1,13 @@
 //! Optimizers, placement and towers: what does not need TensorFlow to be judged.
 
-use tensorfleet_client::{AttrValue, Gradient, Graph, Reuse, Session, init, keys};
+use tensorfleet_client::{
+    AttrValue, Gradient, Graph, Reuse, Session, fixed_size_partitioner, init, keys,
+};
 use tensorfleet_kernel::AttrList;
 use tensorfleet_train::{
-    Adagrad, Adam, Ftrl, GradientDescent, GreedyLoadBalancing, Minimize, Momentum, Optimizer,
-    RandomByName, ReplicaDeviceSetter, average_gradients, get_or_create_global_step, schedule,
-    towers,
+    Adagrad, Adam, ExponentialMovingAverage, Ftrl, GradientDescent, GreedyLoadBalancing, Minimize,
+    Momentum, Optimizer, RandomByName, ReplicaDeviceSetter, average_gradients,
+    get_or_create_global_step, schedule, towers,
 };
 
 #[test]
@@ -209,4 +211,42 @@ fn towers_average_dense_and_sparse_gradients() {
         .map(|row| row[0])
         .collect();
     assert_eq!(table, [-0.25, -0.25, -0.25, -0.25, 0.0, -1.0]);
+}
+
+#[test]
+fn an_average_begins_where_its_variable_is() {
+    let g = Graph::new();
+    let w = g.variable("w", &[2]).initializer(init::ones()).build();
+    let averages = ExponentialMovingAverage::new(0.9);
+    averages.apply(std::slice::from_ref(&w)).unwrap();
+    let average = averages.average(&w).unwrap();
+    let session = Session::new(&g).unwrap();
+    let begin = || {
+        session.run(average.initializer()).unwrap();
+        let value = session.run(&average).unwrap();
+        value.slice::<f32>().unwrap().to_vec()
+    };
+    assert_eq!(begin(), [1.0, 1.0]);
+    // As if restored from a checkpoint that has no averages.
+    session.run(&w.assign(g.constant([3.0f32, 4.0]))).unwrap();
+    assert_eq!(begin(), [3.0, 4.0]);
+}
+
+#[test]
+fn slots_of_parts_are_parts() {
+    let g = Graph::new();
+    let table = g.get_variable("table", &[6, 2]).initializer(init::ones());
+    let table = table.partitioner(fixed_size_partitioner(2, 0)).build();
+    let loss = table.concat().square().sum(&[]);
+    let adagrad = Adagrad::new(0.1);
+    adagrad.minimize(&loss).unwrap();
+    let second = &table.parts()[1];
+    let slot = adagrad.slot(second, "accumulator").unwrap();
+    assert_eq!(slot.name(), format!("{}/Adagrad", second.name()));
+    let (own, whole) = (slot.part().unwrap(), second.part().unwrap());
+    assert_eq!(own.whole_name, "table/Adagrad");
+    assert_eq!(
+        (&own.offset, &own.whole_dims),
+        (&whole.offset, &whole.whole_dims)
+    );
 }
