@@ -175,8 +175,9 @@ impl Graph {
         Ok(found)
     }
 
-    /// Puts nodes that gradient rules added under the open scopes, as if the program had made them here.
-    fn adopt_from(&self, first: usize) -> Result<()> {
+    /// Puts nodes that were added elsewhere, such as by gradient rules, under the open scopes, as if the program had
+    /// made them here.
+    pub(crate) fn adopt_from(&self, first: usize) -> Result<()> {
         let scopes = self.lock().scopes.devices.clone();
         let end = self.len();
         for index in first..end {

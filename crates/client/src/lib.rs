@@ -39,6 +39,7 @@
 //! | [`layers`], [`losses`], [`regularizers`], [`metrics`], [`summary`] | what models are made of |
 //! | `gradients` | gradients of a graph as part of the graph |
 //! | `collection` | named lists of things a graph carries along |
+//! | `import`, `meta_graph` | going on with graphs that were written, as TensorFlow writes them |
 //! | `session`, `fetch` | running it, in this process or on a server |
 
 mod body;
@@ -50,9 +51,11 @@ mod embedding;
 mod fetch;
 mod gradients;
 mod graph;
+mod import;
 pub mod init;
 pub mod layers;
 pub mod losses;
+mod meta_graph;
 mod methods;
 pub mod metrics;
 mod operation;
@@ -67,6 +70,7 @@ mod shapes;
 pub mod summary;
 mod value;
 mod variable;
+mod variable_def;
 mod variable_scope;
 mod while_loop;
 

@@ -366,7 +366,7 @@ impl State {
 }
 
 /// What TensorFlow takes as a name: `[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*`.
-fn check_name(name: &str) -> Result<(), Status> {
+pub(crate) fn check_name(name: &str) -> Result<(), Status> {
     let mut chars = name.chars();
     let first = chars
         .next()

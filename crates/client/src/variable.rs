@@ -32,22 +32,22 @@ use crate::regularizers::Regularizer;
 /// ```
 #[derive(Clone)]
 pub struct Variable {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
-    name: String,
-    dtype: DType,
-    dims: Vec<i64>,
+pub(crate) struct Inner {
+    pub(crate) name: String,
+    pub(crate) dtype: DType,
+    pub(crate) dims: Vec<i64>,
     /// The resource, or the reference.
-    handle: Output,
-    resource: bool,
-    initial_value: Output,
-    initializer: Operation,
+    pub(crate) handle: Output,
+    pub(crate) resource: bool,
+    pub(crate) initial_value: Output,
+    pub(crate) initializer: Operation,
     /// A read made with the variable: what is fetched for it.
-    snapshot: Output,
-    trainable: bool,
-    part: Option<Part>,
+    pub(crate) snapshot: Output,
+    pub(crate) trainable: bool,
+    pub(crate) part: Option<Part>,
 }
 
 /// Which part of a partitioned variable this is.

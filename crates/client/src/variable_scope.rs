@@ -41,6 +41,13 @@ pub(crate) struct VariableStore {
 }
 
 impl VariableStore {
+    /// Lets a variable that was made elsewhere be found by its name.
+    pub(crate) fn keep(&mut self, variable: &Variable) {
+        let name = variable.name().to_owned();
+        let known = self.by_name.entry(name);
+        known.or_insert_with(|| variable.clone());
+    }
+
     /// Remembers that a scope was opened. Scopes inside it begin anew: opened again, they mean the same.
     fn open(&mut self, scope: &str) {
         let inside = format!("{scope}/");

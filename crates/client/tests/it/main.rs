@@ -4,6 +4,8 @@ mod builders;
 mod building;
 mod flow;
 mod flow_gradients;
+mod flow_models;
 mod models;
 mod tensorflow;
+mod tensorflow_graphs;
 mod training;

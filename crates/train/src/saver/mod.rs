@@ -224,11 +224,8 @@ impl Saver {
 
     /// The graph with this saver, as `.meta` files have it.
     pub fn meta_graph(&self) -> Result<pb::MetaGraphDef> {
-        Ok(pb::MetaGraphDef {
-            graph_def: Some(self.inner.graph.graph_def()?),
-            saver_def: Some(self.inner.def.clone()),
-            ..pb::MetaGraphDef::default()
-        })
+        let inner = &self.inner;
+        inner.graph.meta_graph_def(Some(inner.def.clone()))
     }
 
     fn write_meta_graph(&self, path: &str) -> Result<()> {
