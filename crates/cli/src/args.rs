@@ -4,9 +4,11 @@
 //! |---|---|
 //! | this one | what works without a server: `run`, `inspect`, `ops`, `checkpoint` |
 //! | `servers` | what serves: `serve`, `local`, `up` |
+//! | `demo` | `demo` |
 //! | `clients` | what asks servers: `devices`, `status`, `doctor`, `stop`, `reset` |
 
 mod clients;
+mod demo;
 mod servers;
 
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub(crate) use clients::{DoctorArgs, ResetArgs, StopArgs, TargetArgs};
+pub(crate) use demo::{DemoArgs, DemoWorkerArgs, TrainingArgs};
 pub(crate) use servers::{LocalArgs, ServeArgs, ServerArgs, ServerDefArg, UpArgs};
 
 /// TensorFleet: the distributed TensorFlow runtime.
@@ -31,6 +34,11 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Train a network on a cluster of processes on this machine, and watch it.
+    Demo(DemoArgs),
+    /// One worker of the demo.
+    #[command(hide = true, name = "demo-worker")]
+    DemoWorker(Box<DemoWorkerArgs>),
     /// Run a graph in this process: feed, fetch, print.
     Run(RunArgs),
     /// Show what is in a graph: unsupported ops first, then ops, functions, devices, nodes.

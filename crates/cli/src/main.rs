@@ -3,10 +3,12 @@
 mod args;
 mod cluster;
 mod commands;
+mod demo;
 mod graph_file;
 mod npy;
 mod output;
 mod serving;
+mod tasks;
 mod values;
 
 use std::io::{self, Write};
@@ -20,6 +22,8 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let mut out = io::BufWriter::new(io::stdout().lock());
     let result = match args.command {
+        Command::Demo(args) => demo::run(&args, &mut out),
+        Command::DemoWorker(args) => demo::worker::run(&args, &mut out),
         Command::Run(run) => commands::run::run(&run, &mut out),
         Command::Inspect(inspect) => commands::inspect::run(&inspect, &mut out),
         Command::Ops(ops) => commands::ops::run(&ops, &mut out),

@@ -118,6 +118,15 @@ impl Signals {
         // It ends only with the runtime.
         let _ = self.interrupt.recv().await;
     }
+
+    /// The first signal, or the one that says it shall be quick.
+    pub(crate) async fn wish(&mut self, stopping: bool) {
+        if stopping {
+            self.hurry().await;
+        } else {
+            self.stop().await;
+        }
+    }
 }
 
 /// The exit code of a program that SIGINT ended.

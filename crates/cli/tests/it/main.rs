@@ -2,6 +2,7 @@
 
 mod ask;
 mod binary;
+mod demo;
 mod doctor;
 mod serve;
 mod signals;

@@ -3,14 +3,10 @@
 //! | file | |
 //! |---|---|
 //! | `plan` | the flags become a cluster: jobs, counts, ports |
-//! | `keeper` | one task's process: started, listened to, started again, stopped |
 //! | `report` | what is printed, for people or as JSON |
 //!
-//! Every task is a process of this very binary that runs `serve`. It ends when its stdin ends, so no task
-//! outlives this process, whatever kills it. Each is its own process group: Ctrl-C comes to this process alone,
-//! which then decides.
+//! Every task is a process of this very binary that runs `serve`; [`crate::tasks`] looks after it.
 
-mod keeper;
 mod plan;
 mod report;
 
@@ -20,19 +16,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use tensorfleet_cluster::ServerSpec;
 use tensorfleet_rpc::Server;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use crate::args::UpArgs;
 use crate::commands::runtime;
 use crate::serving::{INTERRUPTED, Settings, Signals, until_stopped};
-use keeper::{Event, Keeper, Order};
-use plan::Plan;
+use crate::tasks::{Crew, Event, News, Plan};
 use report::Report;
-
-/// What a task may take to end after its grace period before it is killed.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &UpArgs, out: &mut dyn Write) -> Result<()> {
     let plan = plan::plan(args)?;
@@ -80,33 +69,6 @@ enum End {
     Interrupted,
 }
 
-/// What is done with the whole cluster.
-struct Supervisor {
-    orders: watch::Sender<Order>,
-    grace: Duration,
-    /// When to lose patience; set once the tasks were told to stop.
-    deadline: Option<Instant>,
-    end: End,
-}
-
-impl Supervisor {
-    fn stopping(&self) -> bool {
-        *self.orders.borrow() != Order::Run
-    }
-
-    fn stop(&mut self) {
-        if !self.stopping() {
-            self.orders.send_replace(Order::Stop);
-            self.deadline = Instant::now().checked_add(self.grace.saturating_add(LAST_PATIENCE));
-        }
-    }
-
-    fn kill(&mut self) {
-        self.orders.send_replace(Order::Kill);
-        self.deadline = None;
-    }
-}
-
 async fn supervise(
     plan: &Plan,
     args: &UpArgs,
@@ -114,30 +76,28 @@ async fn supervise(
     mut report: Report<'_>,
 ) -> Result<End> {
     let mut signals = Signals::new()?;
-    let (orders, _) = watch::channel(Order::Run);
-    let (events, mut happened) = mpsc::unbounded_channel();
-    let mut keepers = JoinSet::new();
-    for number in 0..plan.tasks.len() {
-        let keeper = Keeper::new(number, plan, args, events.clone())?;
-        keepers.spawn(keeper.keep(orders.subscribe()));
-    }
-    drop(events);
-    let mut cluster = Supervisor {
-        orders,
-        grace,
-        deadline: None,
-        end: End::Stopped,
-    };
+    let commands = plan.tasks.iter().map(|task| {
+        let mut command = plan.command(task, "serve")?;
+        command.args(args.server.flags());
+        if let Some(token) = &args.server.admin_token {
+            command.env("TENSORFLEET_ADMIN_TOKEN", token);
+        }
+        Ok(command)
+    });
+    let mut crew = Crew::start(commands.collect::<Result<_>>()?, args.restart, grace);
+    let mut end = End::Stopped;
     let mut pids = vec![None; plan.tasks.len()];
     let mut up = false;
     loop {
-        let stopping = cluster.stopping();
-        let patience = cluster.deadline;
+        let stopping = crew.stopping();
         tokio::select! {
-            event = happened.recv() => match event {
-                // The last keeper has let go of its task.
-                None => return Ok(cluster.end),
-                Some(Event::Ready { number, pid }) => {
+            news = crew.news() => match news {
+                News::AllGone => return Ok(end),
+                News::Overdue => {
+                    report.killing()?;
+                    crew.kill();
+                }
+                News::Of(Event::Ready { number, pid }) => {
                     if let Some(known) = pids.get_mut(number) {
                         *known = pid;
                     }
@@ -148,44 +108,27 @@ async fn supervise(
                         report.ready(&pids)?;
                     }
                 }
-                Some(Event::Ended(ended)) if !stopping => {
+                News::Of(Event::Said { number, line } | Event::Logged { number, line }) => {
+                    report.log(number, &line);
+                }
+                News::Of(Event::Ended(ended)) if !stopping => {
                     let text = report.ended(&ended)?;
                     if !ended.left && ended.again.is_none() {
-                        cluster.end = End::Failed(text);
-                        cluster.stop();
+                        end = End::Failed(text);
+                        crew.stop();
                     }
                 }
-                Some(Event::Ended(_)) => {}
+                News::Of(Event::Ended(_)) => {}
             },
-            () = wish(&mut signals, stopping) => {
+            () = signals.wish(stopping) => {
                 if stopping {
-                    cluster.end = End::Interrupted;
-                    cluster.kill();
+                    end = End::Interrupted;
+                    crew.kill();
                 } else {
                     report.stopping()?;
-                    cluster.stop();
+                    crew.stop();
                 }
             }
-            () = sleep_until(patience) => {
-                report.killing()?;
-                cluster.kill();
-            }
         }
-    }
-}
-
-/// The first signal, or the one that says it shall be quick.
-async fn wish(signals: &mut Signals, stopping: bool) {
-    if stopping {
-        signals.hurry().await;
-    } else {
-        signals.stop().await;
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }

@@ -1,85 +1,17 @@
 //! The flags become a cluster: jobs, counts, ports.
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
-use tensorfleet_cluster::ClusterSpec;
 use tensorfleet_rpc::free_ports;
 
 use crate::args::UpArgs;
 use crate::output::Misuse;
-
-/// The job of tasks that look on from outside the cluster.
-const EVALUATOR: &str = "evaluator";
-
-/// What shall run.
-pub(super) struct Plan {
-    pub(super) cluster: ClusterSpec,
-    /// In the order of the cluster.
-    pub(super) tasks: Vec<Task>,
-}
-
-/// One task of it.
-pub(super) struct Task {
-    pub(super) job: String,
-    pub(super) index: u32,
-    pub(super) address: String,
-}
-
-impl Task {
-    /// `/job:ps/task:0`.
-    pub(super) fn name(&self) -> String {
-        format!("/job:{}/task:{}", self.job, self.index)
-    }
-
-    pub(super) fn target(&self) -> String {
-        format!("grpc://{}", self.address)
-    }
-}
-
-impl Plan {
-    /// What a program of this task finds in `TF_CONFIG`.
-    pub(super) fn tf_config(&self, task: &Task) -> Value {
-        self.tf_config_of(&task.job, task.index)
-    }
-
-    /// What the evaluator finds in `TF_CONFIG`.
-    pub(super) fn tf_config_of_evaluator(&self) -> Value {
-        self.tf_config_of(EVALUATOR, 0)
-    }
-
-    fn tf_config_of(&self, job: &str, index: u32) -> Value {
-        json!({"cluster": self.cluster.to_json(), "task": {"type": job, "index": index}})
-    }
-
-    /// The flags that name the cluster: hosts by job, as trainers take them.
-    pub(super) fn cluster_flags(&self) -> Vec<String> {
-        let jobs = self.cluster.as_map().iter();
-        jobs.map(|(job, tasks)| {
-            let hosts: Vec<&str> = tasks.values().map(String::as_str).collect();
-            format!("--{job}_hosts={}", hosts.join(","))
-        })
-        .collect()
-    }
-}
+use crate::tasks::{EVALUATOR, Plan};
 
 pub(super) fn plan(args: &UpArgs) -> Result<Plan> {
     let jobs = jobs(args)?;
     let count = jobs.iter().map(|(_, count)| *count as usize).sum();
-    let mut ports = ports(args, count)?.into_iter();
-    let host = &args.host;
-    let addresses = jobs.into_iter().map(|(job, count)| {
-        let ports = ports.by_ref().take(count as usize);
-        let addresses: Vec<String> = ports.map(|port| format!("{host}:{port}")).collect();
-        (job, addresses)
-    });
-    let cluster = ClusterSpec::from_jobs(addresses).map_err(|error| Misuse(error.to_string()))?;
-    let tasks = cluster.iter().map(|(job, index, address)| Task {
-        job: job.to_owned(),
-        index,
-        address: address.to_owned(),
-    });
-    let tasks = tasks.collect();
-    Ok(Plan { cluster, tasks })
+    let ports = ports(args, count)?;
+    Plan::new(&args.host, jobs, &ports)
 }
 
 /// Jobs and how many tasks each has, in the order in which they get their ports.

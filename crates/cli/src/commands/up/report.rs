@@ -8,10 +8,9 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::keeper::Ended;
-use super::plan::{Plan, Task};
 use crate::args::UpArgs;
 use crate::output;
+use crate::tasks::{Ended, Plan, Task};
 
 pub(super) struct Report<'a> {
     plan: &'a Plan,
@@ -186,6 +185,13 @@ impl<'a> Report<'a> {
         }
         self.say("some tasks do not stop and are killed");
         Ok(())
+    }
+
+    /// What a task wrote, with its name before it.
+    pub(super) fn log(&self, number: usize, line: &str) {
+        let line = format!("[{}] {line}\n", self.name(number));
+        // Without a stderr there is nobody to tell.
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
     fn name(&self, number: usize) -> String {

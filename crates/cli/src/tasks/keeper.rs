@@ -1,17 +1,14 @@
 //! [`Keeper`]: one task's process, from its start over its restarts to its end.
 
-use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::plan::Plan;
-use crate::args::UpArgs;
 use crate::commands::serve::READY;
 
 /// Between a death and the next start. It doubles with every death, up to a limit.
@@ -31,70 +28,72 @@ pub(super) enum Order {
     Kill,
 }
 
-/// What became of a task.
-pub(super) enum Event {
-    Ready { number: usize, pid: Option<u32> },
+/// What became of a task, which is named by its place in the plan.
+pub(crate) enum Event {
+    Ready {
+        number: usize,
+        pid: Option<u32>,
+    },
+    /// It wrote a line to stdout that is not the one that says it is ready.
+    Said {
+        number: usize,
+        line: String,
+    },
+    /// It wrote a line to stderr.
+    Logged {
+        number: usize,
+        line: String,
+    },
     Ended(Ended),
 }
 
 /// A process ended, or could not even start.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// Its place in the plan.
-    pub(super) number: usize,
-    pub(super) pid: Option<u32>,
+    pub(crate) number: usize,
+    pub(crate) pid: Option<u32>,
     /// Whether it was ever ready to serve.
-    pub(super) was_ready: bool,
+    pub(crate) was_ready: bool,
     /// How, such as `exit status: 1` or `signal: 9 (SIGKILL)`.
-    pub(super) how: String,
+    pub(crate) how: String,
+    /// Whether a signal ended it: it did not fail by itself.
+    pub(crate) by_signal: bool,
     /// The last line it wrote to stderr.
-    pub(super) last_words: Option<String>,
+    pub(crate) last_words: Option<String>,
     /// Whether it left in good order, because somebody told it to.
-    pub(super) left: bool,
+    pub(crate) left: bool,
     /// When it will be started again, if it will.
-    pub(super) again: Option<Duration>,
+    pub(crate) again: Option<Duration>,
 }
 
 /// Keeps one task.
 pub(super) struct Keeper {
     number: usize,
-    name: String,
     command: Command,
     restart: bool,
     events: mpsc::UnboundedSender<Event>,
 }
 
 impl Keeper {
+    /// Shall keep the process that `command` starts, which is the task in place `number`, and tell `events`.
     pub(super) fn new(
         number: usize,
-        plan: &Plan,
-        args: &UpArgs,
+        mut command: Command,
+        restart: bool,
         events: mpsc::UnboundedSender<Event>,
-    ) -> Result<Keeper> {
-        let task = plan.tasks.get(number).context("no such task")?;
-        let program = std::env::current_exe().context("where is this program?")?;
-        let mut command = Command::new(program);
+    ) -> Keeper {
         command
-            .arg("serve")
-            .arg(format!("--cluster={}", plan.cluster.to_json()))
-            .arg(format!("--job_name={}", task.job))
-            .arg(format!("--task_index={}", task.index))
-            .arg("--stop_with_stdin")
-            .args(args.server.flags())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        if let Some(token) = &args.server.admin_token {
-            command.env("TENSORFLEET_ADMIN_TOKEN", token);
-        }
-        Ok(Keeper {
+        Keeper {
             number,
-            name: task.name(),
             command,
-            restart: args.restart,
+            restart,
             events,
-        })
+        }
     }
 
     /// Runs the task until it may end for good.
@@ -130,6 +129,7 @@ impl Keeper {
             pid: None,
             was_ready: false,
             how: String::new(),
+            by_signal: false,
             last_words: None,
             left: false,
             again: None,
@@ -153,6 +153,7 @@ impl Keeper {
         match status {
             Ok(status) => {
                 ended.left = status.success();
+                ended.by_signal = status.signal().is_some();
                 ended.how = status.to_string();
             }
             Err(error) => ended.how = format!("it cannot be waited for: {error}"),
@@ -164,33 +165,28 @@ impl Keeper {
     async fn hear_out(&self, stdout: Option<impl AsyncRead + Unpin>, pid: Option<u32>) -> bool {
         let mut ready = false;
         let mut lines = Lines::new(stdout);
+        let number = self.number;
         while let Some(line) = lines.next().await {
             if line.starts_with(READY) {
                 ready = true;
-                let number = self.number;
                 self.tell(Event::Ready { number, pid });
             } else {
-                self.log(&line);
+                self.tell(Event::Said { number, line });
             }
         }
         ready
     }
 
-    /// Shows stderr with the task's name before each line, and returns the last one.
+    /// Reads stderr and returns its last line.
     async fn pass_on(&self, stderr: Option<impl AsyncRead + Unpin>) -> Option<String> {
         let mut last = None;
         let mut lines = Lines::new(stderr);
+        let number = self.number;
         while let Some(line) = lines.next().await {
-            self.log(&line);
-            last = Some(line);
+            last = Some(line.clone());
+            self.tell(Event::Logged { number, line });
         }
         last
-    }
-
-    fn log(&self, line: &str) {
-        let line = format!("[{}] {line}\n", self.name);
-        // In one piece, so that lines of two tasks do not mix. Without a stderr there is nobody to tell.
-        let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
     fn tell(&self, event: Event) {
