@@ -1,0 +1,139 @@
+//! Examples as processes, and the losses they print.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Nothing here takes this long unless it hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+
+/// One example at a time builds what is missing.
+static BUILDING: Mutex<()> = Mutex::new(());
+
+/// The program of an example. `cargo test` builds it beside the tests; a test that was asked for alone builds
+/// it itself.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let profile = tests.ancestors().nth(2).unwrap().to_owned();
+    let program = profile.join("examples").join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.rs"));
+    let _one = BUILDING.lock();
+    if modified(&program) < modified(&source) {
+        let mut cargo = Command::new(env!("CARGO"));
+        // The whole workspace: with the features that tests are built with, nothing below is built again.
+        cargo.args(["build", "--quiet", "--workspace", "--examples"]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success(), "{name} does not build");
+    }
+    program
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|file| file.modified()).ok()
+}
+
+/// A running example; it ends with the test.
+pub(crate) struct Running {
+    pub(crate) name: String,
+    child: Child,
+    output: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Running {
+    pub(crate) fn start(name: &str, args: &[&str]) -> Running {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("output");
+        let file = File::create(&output).unwrap();
+        let child = Command::new(program(name))
+            .args(args)
+            .env_remove("TF_CONFIG")
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .spawn()
+            .unwrap();
+        Running {
+            name: format!("{name} {}", args.join(" ")),
+            child,
+            output,
+            _dir: dir,
+        }
+    }
+
+    /// What it printed so far.
+    pub(crate) fn output(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.output()
+    }
+
+    /// What it printed, when it has ended well.
+    pub(crate) fn finish(mut self) -> String {
+        let began = Instant::now();
+        while self.is_running() {
+            let text = format!("{} hangs:\n{}", self.name, self.output());
+            assert!(began.elapsed() < PATIENCE, "{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let status = self.child.wait().unwrap();
+        let output = self.output();
+        assert!(status.success(), "{}: {status}\n{output}", self.name);
+        output
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The losses that an example prints, run with these arguments to its end.
+pub(crate) fn losses_of(name: &str, args: &[&str]) -> Vec<(i64, f32)> {
+    let output = Running::start(name, args).finish();
+    let losses = losses(&output);
+    assert!(losses.len() > 1, "{name}: {output}");
+    losses
+}
+
+/// The numbers of all lines `… step N loss X`, by step.
+pub(crate) fn losses(output: &str) -> Vec<(i64, f32)> {
+    let mut found: Vec<(i64, f32)> = output.lines().filter_map(loss).collect();
+    found.sort_by_key(|(step, _)| *step);
+    found
+}
+
+fn loss(line: &str) -> Option<(i64, f32)> {
+    let (_, line) = line.split_once("step ")?;
+    let (step, loss) = line.split_once(" loss ")?;
+    Some((step.parse().ok()?, loss.parse().ok()?))
+}
+
+/// Losses fall to a part of what they were.
+pub(crate) fn assert_fall(name: &str, losses: &[(i64, f32)], part: f32) {
+    let (first, last) = (losses[0].1, losses[losses.len() - 1].1);
+    assert!(last < first * part, "{name}: from {first} to {last}");
+    assert!(losses.iter().all(|(_, loss)| loss.is_finite()), "{name}");
+}
+
+/// A checkpoint of the last step. Each of two workers may make a step or two more before it sees the last.
+pub(crate) fn assert_at_last(checkpoint: &str, last: i64) {
+    let step: i64 = checkpoint.rsplit('-').next().unwrap().parse().unwrap();
+    assert!((last..=last + 4).contains(&step), "{checkpoint}");
+}

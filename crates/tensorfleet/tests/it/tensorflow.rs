@@ -1,0 +1,152 @@
+//! Examples on TensorFlow's servers: step by step the same losses as on ours. Skipped, loudly, where there is no
+//! TensorFlow.
+//!
+//! One worker makes the same steps in the same order wherever it runs; what differs is how sums are rounded.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tensorfleet::LocalCluster;
+use tensorfleet_rpc::{Session, free_ports};
+
+use crate::program::losses_of;
+
+/// How far losses may lie apart, relative to the larger of them and 0.01.
+const TOLERANCE: f32 = 1e-4;
+const LEAST: f32 = 1e-2;
+
+/// A TensorFlow server; it ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Two parameter servers and a worker with four CPUs, all of them TensorFlow's.
+struct Servers {
+    addresses: Vec<String>,
+    _processes: Vec<Process>,
+}
+
+impl Servers {
+    fn start(python: &Path) -> Servers {
+        let ports = free_ports("localhost", 3).unwrap();
+        let addresses: Vec<String> = ports
+            .iter()
+            .map(|port| format!("localhost:{port}"))
+            .collect();
+        let [ps0, ps1, worker] = addresses.as_slice() else {
+            unreachable!("three ports")
+        };
+        let cluster = format!(r#"{{"ps": ["{ps0}", "{ps1}"], "worker": ["{worker}"]}}"#);
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("config.pbtxt");
+        std::fs::write(&config, r#"device_count { key: "CPU" value: 4 }"#).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/harness/tf_server.py");
+        let tasks = [("ps", "0"), ("ps", "1"), ("worker", "0")];
+        let mut processes: Vec<Process> = tasks
+            .iter()
+            .map(|(job, task)| {
+                let mut command = Command::new(python);
+                command.arg(&script).args(["--cluster", &cluster]);
+                command.args(["--job", job, "--task", task]);
+                if *job == "worker" {
+                    command.arg("--config").arg(&config);
+                }
+                command.env("TF_CPP_MIN_LOG_LEVEL", "3");
+                command.stdout(Stdio::piped()).stderr(Stdio::null());
+                Process(command.spawn().unwrap())
+            })
+            .collect();
+        for process in &mut processes {
+            let output = process.0.stdout.take().unwrap();
+            let ready = BufReader::new(output).lines().next();
+            let ready = ready.expect("TensorFlow's server did not start").unwrap();
+            assert!(ready.starts_with("ready "), "{ready}");
+        }
+        Servers {
+            addresses,
+            _processes: processes,
+        }
+    }
+
+    fn target(&self) -> String {
+        format!("grpc://{}", self.addresses[2])
+    }
+
+    /// The flags that name the cluster with so many ps.
+    fn hosts(&self, ps: usize) -> Vec<String> {
+        let ps = self.addresses[..ps].join(",");
+        let worker = &self.addresses[2];
+        vec![
+            format!("--ps_hosts={ps}"),
+            format!("--worker_hosts={worker}"),
+            "--job_name=worker".to_owned(),
+            "--task_index=0".to_owned(),
+        ]
+    }
+
+    /// Forgets all variables.
+    fn reset(&self) {
+        Session::reset(&self.target(), &[]).unwrap();
+    }
+}
+
+fn same(name: &str, theirs: &[(i64, f32)], ours: &[(i64, f32)]) {
+    assert_eq!(theirs.len(), ours.len(), "{name}: {theirs:?} {ours:?}");
+    for ((step, theirs), (our_step, ours)) in theirs.iter().zip(ours) {
+        assert_eq!(step, our_step, "{name}");
+        let apart = (theirs - ours).abs() / theirs.max(*ours).max(LEAST);
+        assert!(
+            apart < TOLERANCE,
+            "{name} step {step}: {theirs} on TensorFlow's server, {ours} on ours"
+        );
+    }
+}
+
+#[test]
+fn losses_are_those_of_tensorflow_s_servers() {
+    let Some(python) = tensorfleet_testkit::reference::python() else {
+        return;
+    };
+    let servers = Servers::start(&python);
+    let target = servers.target();
+    let log = ["--log_steps", "1"];
+    let on_target = ["--log_steps", "1", "--target", &target];
+    // Ours by default, theirs by target.
+    for name in [
+        "drive_tensorflow",
+        "restore_tensorflow",
+        "towers",
+        "dataset",
+        "embeddings",
+        "wide_and_deep",
+        "lstm",
+    ] {
+        servers.reset();
+        same(name, &losses_of(name, &on_target), &losses_of(name, &log));
+    }
+    // Whole trainers: one worker as the chief, on servers that are there already.
+    let ours = LocalCluster::start(&[("ps", 2), ("worker", 1)]).unwrap();
+    let address = |job: &str, task| ours.spec().task_address(job, task).unwrap().to_owned();
+    let ours_at = Servers {
+        addresses: vec![address("ps", 0), address("ps", 1), address("worker", 0)],
+        _processes: Vec::new(),
+    };
+    for name in ["trainer", "sync_trainer"] {
+        let [theirs, ours] = [&servers, &ours_at].map(|servers| {
+            servers.reset();
+            let target = servers.target();
+            let hosts = servers.hosts(2);
+            let mut args = vec!["--log_steps", "1", "--target", &target];
+            args.extend(hosts.iter().map(String::as_str));
+            losses_of(name, &args)
+        });
+        same(name, &theirs, &ours);
+    }
+}
