@@ -11,7 +11,7 @@ use tensorfleet_math::linalg::{adjoint, identity};
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{DType, Tensor};
 
-use super::{Carried, Matrices, TYPES, by_carried};
+use super::{Carried, Matrices, TYPES, by_carried, gradients};
 
 const LU: OpDef = OpDef {
     inputs: &["input: T"],
@@ -29,6 +29,7 @@ pub(crate) static OPS: [OpDef; 4] = [
     OpDef {
         name: "LogMatrixDeterminant",
         outputs: &["sign: T", "log_abs_determinant: T"],
+        gradient: Gradient::Rule(gradients::log_determinant),
         kernels: &[cpu(
             &[("T", TYPES)],
             |node| by_carried!(node, S => AnyKernel::sync(log_determinant::<S>)),
@@ -77,6 +78,7 @@ pub(crate) static OPS: [OpDef; 4] = [
     },
     OpDef {
         name: "MatrixDeterminant",
+        gradient: Gradient::Rule(gradients::determinant),
         kernels: &[cpu(
             &[("T", TYPES)],
             |node| by_carried!(node, S => AnyKernel::sync(determinant::<S>)),
@@ -105,6 +107,7 @@ pub(crate) static OPS: [OpDef; 4] = [
             "T: {double, float, half, complex64, complex128}",
         ],
         infer: infer::same_as_first,
+        gradient: Gradient::Rule(gradients::inverse),
         kernels: &[cpu(&[("T", INVERTIBLE)], |node| {
             let is_adjoint = node.attrs.bool("adjoint")?;
             by_carried!(node, S => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| inverse::<S>(ctx, is_adjoint)))

@@ -3,6 +3,7 @@
 mod determinant;
 mod eigen;
 mod factor;
+mod gradients;
 mod solve;
 mod svd;
 mod triangular;

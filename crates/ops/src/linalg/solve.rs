@@ -12,7 +12,7 @@ use tensorfleet_math::linalg::{adjoint, product, tridiagonal};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::DType;
 
-use super::{Carried, Matrices, TYPES, by_carried};
+use super::{Carried, Matrices, TYPES, by_carried, gradients};
 
 const SOLVE: OpDef = OpDef {
     inputs: &["matrix: T", "rhs: T"],
@@ -30,6 +30,7 @@ pub(crate) static OPS: [OpDef; 3] = [
             "adjoint: bool = false",
             "T: {double, float, half, complex64, complex128}",
         ],
+        gradient: Gradient::Rule(gradients::solve),
         kernels: &[cpu(&[("T", TYPES)], |node| {
             let is_adjoint = node.attrs.bool("adjoint")?;
             by_carried!(node, S => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| solve::<S>(ctx, is_adjoint)))

@@ -124,7 +124,7 @@ pub(crate) static OPS: [OpDef; 12] = [
     },
     OpDef {
         name: "EluGrad",
-        gradient: Gradient::None("TensorFlow's needs the features"),
+        gradient: Gradient::Rule(|g| outputs_gradient(g, "EluGrad")),
         kernels: kernel!(FLOATS, backward::elu),
         examples: &[ex(
             "signs",
@@ -146,7 +146,7 @@ pub(crate) static OPS: [OpDef; 12] = [
     },
     OpDef {
         name: "SeluGrad",
-        gradient: Gradient::None("TensorFlow's needs the features"),
+        gradient: Gradient::Rule(|g| outputs_gradient(g, "SeluGrad")),
         kernels: kernel!(FLOATS, backward::selu),
         examples: &[ex(
             "signs",
@@ -168,7 +168,7 @@ pub(crate) static OPS: [OpDef; 12] = [
     },
     OpDef {
         name: "SoftplusGrad",
-        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        gradient: Gradient::Rule(softplus_grad_gradient),
         kernels: kernel!(FLOATS, backward::softplus),
         examples: &[ex(
             "half at zero",
@@ -232,6 +232,37 @@ mod backward {
 fn by_features(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {
     let (grad, features) = (g.grad(0)?, g.input(0));
     dense(g.apply(op, &[grad, features])?)
+}
+
+/// The gradient of `EluGrad` or `SeluGrad`: below zero the slope grows with the output.
+fn outputs_gradient(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {
+    let (gradients, outputs, grad) = (g.input(0), g.input(1), g.grad(0)?);
+    let to_gradients = g.apply(op, &[grad, outputs])?;
+    let zeros = g.apply("ZerosLike", &[outputs])?;
+    let below = g.apply("Less", &[outputs, zeros])?;
+    let both = g.apply("Mul", &[grad, gradients])?;
+    let to_outputs = g.apply("SelectV2", &[below, both, zeros])?;
+    Ok(vec![
+        Some(Grad::Dense(to_gradients)),
+        Some(Grad::Dense(to_outputs)),
+    ])
+}
+
+/// The slope of the sigmoid, σ(x) · (1 - σ(x)), as 1 / (e⁻ˣ + 2 + eˣ).
+fn softplus_grad_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (gradients, features, grad) = (g.input(0), g.input(1), g.grad(0)?);
+    let to_gradients = g.apply("SoftplusGrad", &[grad, features])?;
+    let negated = g.apply("Neg", &[features])?;
+    let (falling, rising) = (g.apply("Exp", &[negated])?, g.apply("Exp", &[features])?);
+    let two = g.constant(2.0, g.dtype(features))?;
+    let sum = g.apply("AddV2", &[falling, two])?;
+    let sum = g.apply("AddV2", &[sum, rising])?;
+    let both = g.apply("Mul", &[grad, gradients])?;
+    let to_features = g.apply("RealDiv", &[both, sum])?;
+    Ok(vec![
+        Some(Grad::Dense(to_gradients)),
+        Some(Grad::Dense(to_features)),
+    ])
 }
 
 fn by_outputs(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {

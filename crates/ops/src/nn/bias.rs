@@ -4,7 +4,7 @@
 //! In NHWC the bias goes along the last dimension, in NCHW along the second.
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, x};
-use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, AttrValue, KernelCtx, NodeInfo};
@@ -80,7 +80,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         name: "BiasAddGrad",
         inputs: &["out_backprop: T"],
         infer: grad_shape,
-        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        gradient: Gradient::Rule(grad_gradient),
         kernels: &[cpu(&[("T", NUMBERS)], build_grad)],
         exactness: Exactness::Relative(1e-5),
         examples: &[
@@ -129,6 +129,14 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
         .attr("data_format", format)
         .output()?;
     Ok(vec![Some(Grad::Dense(grad)), Some(Grad::Dense(bias))])
+}
+
+/// The gradient of a sum over all pixels goes to every pixel.
+fn grad_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (input, grad, format) = (g.input(0), g.grad(0)?, g.attr("data_format")?);
+    let zeros = g.apply("ZerosLike", &[input])?;
+    let node = g.builder().op("BiasAdd").input(zeros).input(grad);
+    dense(node.attr("data_format", format).output()?)
 }
 
 /// Whether channels come second.

@@ -3,7 +3,7 @@
 //! TensorFlow: LeakyRelu(features: T) -> activations: T, with alpha; LeakyReluGrad(gradients: T, features: T) -> backprops: T.
 
 use tensorfleet_graph::example::{ex, ex_attrs, x};
-use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::activation::{leaky_relu, leaky_relu_grad};
@@ -46,7 +46,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         name: "LeakyReluGrad",
         inputs: &["gradients: T", "features: T"],
         outputs: &["backprops: T"],
-        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        gradient: Gradient::Rule(grad_gradient),
         kernels: &[cpu(&[("T", FLOATS)], build_grad)],
         examples: &[ex_attrs(
             "slope",
@@ -68,6 +68,14 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
             .attr("alpha", alpha)
             .output()?,
     )
+}
+
+/// To the gradients as theirs went; the slope does not change with the features.
+fn grad_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, features, alpha) = (g.grad(0)?, g.input(1), g.attr("alpha")?);
+    let node = g.builder().op("LeakyReluGrad").input(grad).input(features);
+    let to_gradients = node.attr("alpha", alpha).output()?;
+    Ok(vec![Some(Grad::Dense(to_gradients)), None])
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {

@@ -212,7 +212,7 @@ pub(crate) static OPS: [OpDef; 6] = [
             "T: {half, bfloat16, float, double}",
         ],
         infer: infer::shape_in::<0>,
-        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        gradient: Gradient::Rule(avg_grad_gradient),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Kind::AvgGrad))],
         examples: &[ex_attrs(
             "even shares",
@@ -255,6 +255,14 @@ fn avg_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let names = ["ksize", "strides", "padding", "data_format"];
     let pooled = with_attrs(g, "AvgPoolGrad", &names, &[shape, grad])?;
     Ok(vec![Some(Grad::Dense(pooled))])
+}
+
+/// What went out in even shares comes back as a mean.
+fn avg_grad_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let grad = g.grad(0)?;
+    let names = ["ksize", "strides", "padding", "data_format"];
+    let pooled = with_attrs(g, "AvgPool", &names, &[grad])?;
+    Ok(vec![None, Some(Grad::Dense(pooled))])
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
