@@ -11,7 +11,7 @@ use crate::tasks::{Ended, Plan};
 const POINTS_MOST: usize = 4096;
 
 /// A worker that tells nothing for so long does not train.
-const SILENCE: Duration = Duration::from_millis(1500);
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// The demo at one moment.
 pub(super) struct Snapshot {
@@ -147,8 +147,12 @@ impl Snapshot {
     /// So much time has passed.
     pub(super) fn pass(&mut self, elapsed: Duration) {
         self.elapsed = elapsed;
+        // Without a parameter server nobody can make a step.
+        let lost = |task: &Task| task.job == "ps" && task.state == State::Killed;
+        let lost = self.tasks.iter().any(lost);
         for task in &mut self.tasks {
-            if task.state == State::Training && elapsed > task.heard_at + SILENCE {
+            let silent = elapsed > task.heard_at + SILENCE;
+            if task.state == State::Training && (lost || silent) {
                 task.state = State::Waiting;
                 task.steps_per_second = None;
             }
@@ -301,8 +305,6 @@ pub(super) mod tests {
         now.ended(&death(0));
         assert_eq!(now.tasks[0].state, State::Killed);
         now.pass(Duration::from_secs(1));
-        assert_eq!(now.tasks[1].state, State::Training);
-        now.pass(Duration::from_secs(2));
         assert_eq!(now.tasks[1].state, State::Waiting);
         now.ready(0, Some(9));
         assert_eq!(now.tasks[0].restarts, 1);
@@ -318,6 +320,19 @@ pub(super) mod tests {
                 "worker 0 is back at step 12"
             ]
         );
+    }
+
+    #[test]
+    fn silent_workers_do_not_train() {
+        let mut now = cluster(1, 1);
+        now.heard(1, progress(1));
+        now.pass(SILENCE);
+        assert_eq!(now.tasks[1].state, State::Training);
+        now.pass(SILENCE * 2);
+        assert_eq!(now.tasks[1].state, State::Waiting);
+        assert_eq!(now.steps_per_second(), 0.0);
+        now.heard(1, progress(2));
+        assert_eq!(now.tasks[1].state, State::Training);
     }
 
     fn progress(step: u64) -> Message {

@@ -63,8 +63,9 @@ impl Trainer {
             .repeat_forever()
             .batch(self.training.batch_size as usize, true)
             .prefetch(2);
-        let (mut session, told) = self.session(&g, &model, &digits, target)?;
+        // Begins to shuffle now, while the session is opened.
         let mut batches = batches.iter();
+        let (mut session, told) = self.session(&g, &model, &digits, target)?;
         let mut step = 0;
         while !session.should_stop() {
             let batch = batches.next().context("the digits have come to an end")??;
