@@ -247,15 +247,27 @@ impl<T: Real> Product<'_, T> {
             let width = self.kernels.tile(1, used).1;
             let from = &self.b.data[ks.start * step + (columns.start + at) * column..];
             let to = &mut room[at * ks.len()..];
-            pack(
-                self.kernels,
-                from,
-                self.b.stride,
-                self.b.transposed,
-                (used, width),
-                ks.len(),
-                to,
-            );
+            // What stands behind a narrow panel may come along, as nobody looks at these columns of the product: whole
+            // vectors are copied quicker. The last rows have nothing behind them.
+            let whole = if self.b.transposed || from.len() < width {
+                0
+            } else {
+                ks.len().min((from.len() - width) / self.b.stride + 1)
+            };
+            for (rows, used) in [(0..whole, width), (whole..ks.len(), used)] {
+                if rows.is_empty() {
+                    continue;
+                }
+                pack(
+                    self.kernels,
+                    &from[rows.start * step..],
+                    self.b.stride,
+                    self.b.transposed,
+                    (used, width),
+                    rows.len(),
+                    &mut to[rows.start * width..],
+                );
+            }
         }
     }
 
