@@ -18,6 +18,20 @@ pub struct NodeUnderPlacement<'a> {
 }
 
 /// Decides on the device of each node. Any `Fn(&NodeUnderPlacement) -> String` does.
+///
+/// ```
+/// use tensorfleet_client::{Graph, NodeUnderPlacement};
+///
+/// let g = Graph::new();
+/// let _scope = g.device_function(|node: &NodeUnderPlacement<'_>| {
+///     let job = if node.op == "VarHandleOp" { "ps" } else { "worker" };
+///     format!("/job:{job}")
+/// });
+/// let w = g.variable("w", &[]).build();
+/// assert_eq!(w.device(), "/job:ps");
+/// assert_eq!((w.read() * 2.0).op().device(), "/job:worker");
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub trait DeviceFunction: Send + Sync + 'static {
     /// The whole device of the node; empty for any.
     fn device(&self, node: &NodeUnderPlacement<'_>) -> String;

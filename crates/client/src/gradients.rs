@@ -21,6 +21,18 @@ pub struct IndexedSlices {
 }
 
 /// The gradient with respect to one tensor or variable.
+///
+/// ```
+/// use tensorfleet_client::{Gradient, Graph, gradients, init};
+///
+/// let g = Graph::new();
+/// let table = g.variable("table", &[1000, 8]).initializer(init::ones()).build();
+/// let loss = table.gather(g.constant([3i32, 7])).square().sum(&[]);
+/// // Two rows of a thousand: the gradient stays sparse.
+/// let gradient = gradients(&[&loss], &[&table])?.remove(0);
+/// assert!(matches!(gradient, Some(Gradient::Sparse(_))));
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Gradient {
     /// A tensor of the same shape.

@@ -13,6 +13,17 @@ use crate::graph::{Graph, State};
 use crate::output::{Operand, Output};
 
 /// A node of a graph.
+///
+/// ```
+/// use tensorfleet_client::Graph;
+///
+/// let g = Graph::new();
+/// let sum = g.constant(1.0f32) + g.constant(2.0f32);
+/// let op = sum.op();
+/// assert_eq!((op.name(), op.op_type()), ("add".into(), "AddV2".into()));
+/// assert_eq!(op.inputs()[1].name(), "Const_1:0");
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Operation {
     graph: Graph,

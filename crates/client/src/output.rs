@@ -8,6 +8,19 @@ use crate::graph::Graph;
 use crate::operation::Operation;
 
 /// A tensor of a graph: an output of one of its nodes.
+///
+/// ```
+/// use tensorfleet_client::{DType, Graph, Session, Tensor};
+///
+/// let g = Graph::new();
+/// let x = g.placeholder(DType::F32, &[-1]);
+/// let spread = (&x - x.mean(&[])).square().sum(&[]).sqrt();
+/// assert_eq!((spread.dtype(), spread.shape().dims()), (DType::F32, Some(&[][..])));
+///
+/// let fed = [(&x, Tensor::vector(&[1.0f32, 1.0, 4.0, 4.0]))];
+/// assert_eq!(Session::new(&g)?.run_fed(&fed, &spread)?.to_scalar::<f32>()?, 3.0);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Output {
     graph: Graph,

@@ -15,6 +15,18 @@ use crate::graph::Graph;
 use crate::output::Output;
 
 /// What a session is made with.
+///
+/// ```
+/// use std::time::Duration;
+/// use tensorfleet_client::{Graph, Session, SessionOptions};
+///
+/// let options = SessionOptions {
+///     timeout: Some(Duration::from_millis(200)),
+///     ..SessionOptions::target("grpc://localhost:1") // nobody is there
+/// };
+/// assert!(Session::with_options(&Graph::new(), options).is_err());
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
     /// `grpc://host:port` of any server of a cluster; empty to run in this process.

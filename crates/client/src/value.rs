@@ -4,6 +4,17 @@ use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{Bytes, Element, Shape, Tensor};
 
 /// Scalars, arrays, nested arrays, slices and vectors become tensors.
+///
+/// ```
+/// use tensorfleet_client::IntoTensor;
+///
+/// assert_eq!(0.5f32.into_tensor()?.shape().rank(), 0);
+/// assert_eq!([[1i64, 2, 3], [4, 5, 6]].into_tensor()?.shape().dims(), [2, 3]);
+/// assert_eq!(vec![vec![1.0f64; 4]; 3].into_tensor()?.shape().dims(), [3, 4]);
+/// assert_eq!(["a", "b"].into_tensor()?.elements(), 2);
+/// assert!(vec![vec![1.0f32; 2], vec![1.0; 3]].into_tensor().is_err());
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub trait IntoTensor {
     /// The tensor.
     fn into_tensor(self) -> Result<Tensor>;

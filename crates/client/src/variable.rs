@@ -259,6 +259,17 @@ impl std::fmt::Debug for Variable {
 }
 
 /// A variable in the making.
+///
+/// ```
+/// use tensorfleet_client::{DType, Graph, init, keys};
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[784, 10]).initializer(init::glorot_uniform().seed(1)).build();
+/// let count = g.variable("count", &[]).dtype(DType::I64).local().build();
+/// assert!(w.is_trainable() && !count.is_trainable());
+/// assert_eq!(g.variables_in(keys::LOCAL_VARIABLES).len(), 1);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing is added to the graph before `build`"]
 pub struct VariableBuilder {

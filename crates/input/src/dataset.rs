@@ -17,6 +17,20 @@ pub(crate) type Stream = Box<dyn Iterator<Item = Result<Element>> + Send>;
 type Open = dyn Fn(u64) -> Result<Stream> + Send + Sync;
 
 /// A source of elements and what is done to them; cheap to clone. See the [crate's documentation](crate).
+///
+/// ```
+/// use tensorfleet_input::{Dataset, Element};
+/// use tensorfleet_tensor::Tensor;
+///
+/// let numbers = Dataset::from_elements((0..10i64).map(|i| Element::new([Tensor::scalar(i)])));
+/// let even = numbers.filter(|element| Ok(element.at(0)?.to_scalar::<i64>()? % 2 == 0));
+/// let batches = even.batch(3, false);
+/// for _epoch in 0..2 {
+///     let sizes: Vec<usize> = batches.iter().map(|batch| Ok(batch?.at(0)?.elements())).collect::<Result<_, _>>()?;
+///     assert_eq!(sizes, [3, 2]);
+/// }
+/// # Ok::<(), tensorfleet_tensor::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Dataset {
     open: Arc<Open>,

@@ -1,24 +1,4 @@
 //! Gradients kept within bounds.
-//!
-//! ```
-//! use tensorfleet_client::{Graph, Session, init};
-//! use tensorfleet_train::{GradientDescent, Minimize, Optimizer, clip_by_global_norm};
-//!
-//! let g = Graph::new();
-//! let w = g.variable("w", &[2]).initializer(init::constant(30.0)).build();
-//! let optimizer = GradientDescent::new(1.0);
-//! let gradients = optimizer.compute_gradients(&w.read().square().sum(&[]), &Minimize::default())?;
-//! let (clipped, norm) = clip_by_global_norm(&gradients, 5.0)?;
-//! let train = optimizer.apply_gradients(&clipped, &Minimize::default())?;
-//!
-//! let session = Session::new(&g)?;
-//! session.run(w.initializer())?;
-//! let (norm, ()) = session.run((&norm, &train))?;
-//! assert!((norm.to_scalar::<f32>()? - 60.0 * 2f32.sqrt()).abs() < 1e-3);
-//! let moved = 30.0 - session.run(&w)?.slice::<f32>()?[0];
-//! assert!((moved - 5.0 / 2f32.sqrt()).abs() < 1e-4);
-//! # Ok::<(), tensorfleet_client::Status>(())
-//! ```
 
 use tensorfleet_client::{Gradient, Output};
 use tensorfleet_status::{Result, invalid_argument};
@@ -80,6 +60,26 @@ pub fn global_norm(gradients: &[GradAndVar]) -> Result<Output> {
 
 /// The gradients, all made shorter by the same factor if their common length exceeds `norm`; and that
 /// length. An infinite length makes all gradients NaN, to be noticed.
+///
+/// ```
+/// use tensorfleet_client::{Graph, Session, init};
+/// use tensorfleet_train::{GradientDescent, Minimize, Optimizer, clip_by_global_norm};
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[2]).initializer(init::constant(30.0)).build();
+/// let optimizer = GradientDescent::new(1.0);
+/// let gradients = optimizer.compute_gradients(&w.read().square().sum(&[]), &Minimize::default())?;
+/// let (clipped, norm) = clip_by_global_norm(&gradients, 5.0)?;
+/// let train = optimizer.apply_gradients(&clipped, &Minimize::default())?;
+///
+/// let session = Session::new(&g)?;
+/// session.run(w.initializer())?;
+/// let (norm, ()) = session.run((&norm, &train))?;
+/// assert!((norm.to_scalar::<f32>()? - 60.0 * 2f32.sqrt()).abs() < 1e-3);
+/// let moved = 30.0 - session.run(&w)?.slice::<f32>()?[0];
+/// assert!((moved - 5.0 / 2f32.sqrt()).abs() < 1e-4);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub fn clip_by_global_norm(
     gradients: &[GradAndVar],
     norm: impl Into<Hyper>,

@@ -12,6 +12,23 @@ use crate::coordinator::Coordinator;
 
 /// One thread per enqueue op, each running it over and over until the queue is closed or the coordinator
 /// asks to stop.
+///
+/// ```
+/// use tensorfleet_client::{DType, Graph, ops};
+/// use tensorfleet_train::{MonitoredTrainingSession, QueueRunner};
+///
+/// let g = Graph::new();
+/// let queue = ops::fifo_queue_v2(&g, &[DType::F32]).capacity(4).output();
+/// let enqueue = ops::queue_enqueue_v2(&queue, &[g.constant(0.5f32)]).build();
+/// QueueRunner::new(&queue, vec![enqueue]).add_to_graph(&g);
+/// let next = ops::queue_dequeue_v2(&queue, &[DType::F32]).outputs().remove(0);
+///
+/// // Monitored sessions start the queue runners of their graph.
+/// let mut session = MonitoredTrainingSession::new(&g).start()?;
+/// assert_eq!(session.run(&next)?.to_scalar::<f32>()?, 0.5);
+/// session.close()?;
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct QueueRunner {
     /// The queue's name, for error texts.

@@ -36,6 +36,18 @@ impl Start {
 }
 
 /// Opens sessions for chiefs, which initialise, and for workers, which wait.
+///
+/// ```
+/// use tensorfleet_client::{Graph, SessionOptions, init};
+/// use tensorfleet_train::{Scaffold, SessionManager, Start};
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[]).initializer(init::ones()).build();
+/// let manager = SessionManager::new(&g, Scaffold::new().finalize(&g)?);
+/// let session = manager.prepare_session(&SessionOptions::default(), &Start::default())?;
+/// assert_eq!(session.run(&w)?.to_scalar::<f32>()?, 1.0);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct SessionManager {
     graph: Graph,
     scaffold: FinalScaffold,

@@ -1,28 +1,5 @@
 //! Towers: the same model on several devices of one graph, each with its part of the batch, and their
 //! gradients averaged.
-//!
-//! ```
-//! use tensorfleet_client::{Graph, Session, init};
-//! use tensorfleet_train::{GradientDescent, Minimize, Optimizer, average_gradients, towers};
-//!
-//! let g = Graph::new();
-//! let optimizer = GradientDescent::new(0.5);
-//! let devices = ["/cpu:0", "/cpu:0"];
-//! let gradients = towers(&g, &devices, |tower| {
-//!     let w = g.get_variable("w", &[]).initializer(init::zeros()).build();
-//!     let part_of_the_batch = if tower == 0 { 1.0 } else { 3.0 };
-//!     let loss = (w.read() - part_of_the_batch).square();
-//!     optimizer.compute_gradients(&loss, &Minimize::default())
-//! })?;
-//! let train = optimizer.apply_gradients(&average_gradients(&gradients)?, &Minimize::default())?;
-//!
-//! let session = Session::new(&g)?;
-//! session.run(&g.global_variables_initializer())?;
-//! session.run(&train)?;
-//! let w = &g.global_variables()[0];
-//! assert_eq!((w.name(), session.run(w)?.to_scalar::<f32>()?), ("w", 2.0));
-//! # Ok::<(), tensorfleet_client::Status>(())
-//! ```
 
 use tensorfleet_client::{Gradient, Graph, IndexedSlices, Output, Reuse};
 use tensorfleet_status::{Result, invalid_argument};
@@ -31,6 +8,29 @@ use crate::optimizer::GradAndVar;
 
 /// Builds the model once for each device, in name scopes `tower_0`, `tower_1`, …. Variables found with
 /// `get_variable` are made by the first tower and shared by the others.
+///
+/// ```
+/// use tensorfleet_client::{Graph, Session, init};
+/// use tensorfleet_train::{GradientDescent, Minimize, Optimizer, average_gradients, towers};
+///
+/// let g = Graph::new();
+/// let optimizer = GradientDescent::new(0.5);
+/// let devices = ["/cpu:0", "/cpu:0"];
+/// let gradients = towers(&g, &devices, |tower| {
+///     let w = g.get_variable("w", &[]).initializer(init::zeros()).build();
+///     let part_of_the_batch = if tower == 0 { 1.0 } else { 3.0 };
+///     let loss = (w.read() - part_of_the_batch).square();
+///     optimizer.compute_gradients(&loss, &Minimize::default())
+/// })?;
+/// let train = optimizer.apply_gradients(&average_gradients(&gradients)?, &Minimize::default())?;
+///
+/// let session = Session::new(&g)?;
+/// session.run(&g.global_variables_initializer())?;
+/// session.run(&train)?;
+/// let w = &g.global_variables()[0];
+/// assert_eq!((w.name(), session.run(w)?.to_scalar::<f32>()?), ("w", 2.0));
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub fn towers<T>(
     g: &Graph,
     devices: &[&str],

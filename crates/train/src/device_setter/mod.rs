@@ -1,19 +1,4 @@
 //! [`ReplicaDeviceSetter`]: variables go to parameter servers, everything else to the worker.
-//!
-//! ```
-//! use tensorfleet_client::Graph;
-//! use tensorfleet_train::ReplicaDeviceSetter;
-//!
-//! let g = Graph::new();
-//! let setter = ReplicaDeviceSetter::new().ps_tasks(2).worker_device("/job:worker/task:3");
-//! let _scope = g.device_function(setter.build()?);
-//! let w = g.variable("w", &[2]).build();
-//! let b = g.variable("b", &[2]).build();
-//! let sum = &w + &b;
-//! assert_eq!((w.device(), b.device()), ("/job:ps/task:0".into(), "/job:ps/task:1".into()));
-//! assert_eq!(sum.op().device(), "/job:worker/task:3");
-//! # Ok::<(), tensorfleet_client::Status>(())
-//! ```
 
 mod strategy;
 
@@ -43,6 +28,21 @@ pub const STANDARD_PS_OPS: &[&str] = &[
 ];
 
 /// What TensorFlow calls `replica_device_setter`, in the making.
+///
+/// ```
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::ReplicaDeviceSetter;
+///
+/// let g = Graph::new();
+/// let setter = ReplicaDeviceSetter::new().ps_tasks(2).worker_device("/job:worker/task:3");
+/// let _scope = g.device_function(setter.build()?);
+/// let w = g.variable("w", &[2]).build();
+/// let b = g.variable("b", &[2]).build();
+/// let sum = &w + &b;
+/// assert_eq!((w.device(), b.device()), ("/job:ps/task:0".into(), "/job:ps/task:1".into()));
+/// assert_eq!(sum.op().device(), "/job:worker/task:3");
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[must_use = "it is a device function only after `build`"]
 pub struct ReplicaDeviceSetter {
     ps_tasks: usize,

@@ -17,6 +17,41 @@ use crate::scaffold::Scaffold;
 use crate::writer::{FileWriter, not_writable};
 
 /// Somebody who wants to know of checkpoints.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use tensorfleet_client::{Graph, Result, Session};
+/// use tensorfleet_train::{
+///     CheckpointListener, MonitoredTrainingSession, StopAtStepHook, get_or_create_global_step,
+/// };
+///
+/// /// Remembers what was saved.
+/// struct Saved(Arc<Mutex<Vec<i64>>>);
+///
+/// impl CheckpointListener for Saved {
+///     fn after_save(&mut self, _: &Session, step: i64, _path: &str) -> Result<bool> {
+///         self.0.lock().unwrap().push(step);
+///         Ok(false)
+///     }
+/// }
+///
+/// let dir = tempfile::tempdir().unwrap();
+/// let g = Graph::new();
+/// let count = get_or_create_global_step(&g)?.assign_add(&g.constant(1i64));
+/// let saved = Arc::default();
+/// let mut session = MonitoredTrainingSession::new(&g)
+///     .checkpoint_dir(dir.path().to_str().unwrap())
+///     .save_checkpoint_steps(10)
+///     .checkpoint_listener(Saved(Arc::clone(&saved)))
+///     .hook(StopAtStepHook::at(15))
+///     .start()?;
+/// while !session.should_stop() {
+///     session.run(&count)?;
+/// }
+/// session.close()?;
+/// assert_eq!(*saved.lock().unwrap(), [0, 10, 15]);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub trait CheckpointListener: Send {
     /// Before a checkpoint is written.
     fn before_save(&mut self, _session: &Session, _step: i64) -> Result<()> {
@@ -36,6 +71,27 @@ pub trait CheckpointListener: Send {
 
 /// Saves at the start, every so often, and at the end, into `<dir>/model.ckpt-<step>`. Writes the graph as
 /// `graph.pbtxt` and into event files.
+///
+/// ```
+/// use std::time::Duration;
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::{
+///     CheckpointSaverHook, MonitoredTrainingSession, Scaffold, get_or_create_global_step,
+/// };
+///
+/// let dir = tempfile::tempdir().unwrap();
+/// let g = Graph::new();
+/// let count = get_or_create_global_step(&g)?.assign_add(&g.constant(1i64));
+/// let scaffold = Scaffold::new();
+/// // What `checkpoint_dir` adds by itself, under another name.
+/// let hook = CheckpointSaverHook::every(dir.path().to_str().unwrap(), Duration::from_secs(60), &scaffold)
+///     .base_name("line");
+/// let mut session = MonitoredTrainingSession::new(&g).scaffold(scaffold).hook(hook).start()?;
+/// session.run(&count)?;
+/// session.close()?;
+/// assert!(dir.path().join("line-1.index").exists());
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct CheckpointSaverHook {
     dir: String,
     timer: SecondOrStepTimer,

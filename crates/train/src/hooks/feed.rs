@@ -6,6 +6,24 @@ use tensorfleet_status::Result;
 use super::{RunArgs, RunContext, SessionRunHook};
 
 /// Feeds each run with what a function gives. OUT_OF_RANGE from it ends training.
+///
+/// ```
+/// use tensorfleet_client::{DType, Graph, Tensor};
+/// use tensorfleet_train::{FeedFnHook, MonitoredTrainingSession};
+///
+/// let g = Graph::new();
+/// let x = g.placeholder(DType::F32, &[]);
+/// let double = &x * 2.0;
+/// let mut next = 0.0f32;
+/// let hook = FeedFnHook::new(move || {
+///     next += 1.0;
+///     Ok(vec![(x.clone(), Tensor::scalar(next))])
+/// });
+/// let mut session = MonitoredTrainingSession::new(&g).hook(hook).start()?;
+/// assert_eq!(session.run(&double)?.to_scalar::<f32>()?, 2.0);
+/// assert_eq!(session.run(&double)?.to_scalar::<f32>()?, 4.0);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct FeedFnHook<F> {
     feed: F,
 }

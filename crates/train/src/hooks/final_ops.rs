@@ -8,6 +8,22 @@ use tensorfleet_status::Result;
 use super::SessionRunHook;
 
 /// Evaluates tensors once, when training has ended well.
+///
+/// ```
+/// use tensorfleet_client::{Graph, init};
+/// use tensorfleet_train::{FinalOpsHook, MonitoredTrainingSession};
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[]).initializer(init::ones()).build();
+/// let double = w.assign(w.read() * 2.0);
+/// let hook = FinalOpsHook::new(&[w.snapshot()]);
+/// let values = hook.values();
+/// let mut session = MonitoredTrainingSession::new(&g).hook(hook).start()?;
+/// session.run(&double)?;
+/// session.close()?;
+/// assert_eq!(values.values().unwrap()[0].to_scalar::<f32>()?, 2.0);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct FinalOpsHook {
     tensors: Vec<Output>,
     feeds: Vec<(Output, Tensor)>,

@@ -10,6 +10,19 @@ use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook};
 type Formatter = Box<dyn Fn(&[(String, Tensor)]) -> String + Send>;
 
 /// Logs tensors every so many local runs, every so much time, or at the end.
+///
+/// ```
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::{LoggingTensorHook, MonitoredTrainingSession};
+///
+/// let g = Graph::new();
+/// let loss = g.constant(0.25f32);
+/// let hook = LoggingTensorHook::new(&[("loss", &loss)]).every_steps(100)?.at_end();
+/// let mut session = MonitoredTrainingSession::new(&g).hook(hook).start()?;
+/// session.run(&loss)?; // logs "loss = 0.25" to `tracing`
+/// session.close()?;
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct LoggingTensorHook {
     tensors: Vec<(String, Output)>,
     timer: Option<SecondOrStepTimer>,

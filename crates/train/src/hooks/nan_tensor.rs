@@ -7,6 +7,19 @@ use super::{RunArgs, RunContext, RunValues, SessionRunHook};
 
 /// Watches a loss. When it is not a number, training ends, with an error unless told otherwise. The last
 /// checkpoint was written before and is good.
+///
+/// ```
+/// use tensorfleet_client::{Graph, init};
+/// use tensorfleet_train::{MonitoredTrainingSession, NanTensorHook};
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[]).initializer(init::constant(-1.0)).build();
+/// let loss = w.read().log();
+/// let mut session = MonitoredTrainingSession::new(&g).hook(NanTensorHook::new(&loss)).start()?;
+/// assert!(session.run(&w).is_err());
+/// assert!(session.should_stop());
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct NanTensorHook {
     loss: Output,
     fail: bool,

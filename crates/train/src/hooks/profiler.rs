@@ -10,6 +10,23 @@ use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook};
 use crate::global_step::global_step_read;
 
 /// Writes `timeline-<step>.json`, which Chrome's trace viewer and Perfetto show.
+///
+/// ```
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::{MonitoredTrainingSession, ProfilerHook, get_or_create_global_step};
+///
+/// let dir = tempfile::tempdir().unwrap();
+/// let g = Graph::new();
+/// let count = get_or_create_global_step(&g)?.assign_add(&g.constant(1i64));
+/// let hook = ProfilerHook::every_steps(dir.path().to_str().unwrap(), 100)?;
+/// let mut session = MonitoredTrainingSession::new(&g).hook(hook).start()?;
+/// for _ in 0..3 {
+///     session.run(&count)?;
+/// }
+/// session.close()?;
+/// assert!(std::fs::read_dir(dir.path()).unwrap().count() > 0);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct ProfilerHook {
     timer: SecondOrStepTimer,
     dir: String,

@@ -10,6 +10,20 @@ use crate::global_step::global_step_read;
 use crate::writer::FileWriter;
 
 /// Logs global steps per second, and writes them as summary `global_step/sec`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::{MonitoredTrainingSession, StepCounterHook, get_or_create_global_step};
+///
+/// let g = Graph::new();
+/// let count = get_or_create_global_step(&g)?.assign_add(&g.constant(1i64));
+/// let hook = StepCounterHook::every(Duration::from_secs(10)); // logs "global_step/sec: …"
+/// let mut session = MonitoredTrainingSession::new(&g).hook(hook).start()?;
+/// session.run(&count)?;
+/// session.close()?;
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct StepCounterHook {
     timer: SecondOrStepTimer,
     dir: Option<String>,

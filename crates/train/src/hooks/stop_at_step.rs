@@ -8,6 +8,23 @@ use crate::coordinator::Coordinator;
 use crate::global_step::global_step_read;
 
 /// Ends training when the global step reaches a value, whichever worker made the last step.
+///
+/// ```
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::{MonitoredTrainingSession, StopAtStepHook, get_or_create_global_step};
+///
+/// let g = Graph::new();
+/// let count = get_or_create_global_step(&g)?.assign_add(&g.constant(1i64));
+/// let mut session = MonitoredTrainingSession::new(&g).hook(StopAtStepHook::at(3)).start()?;
+/// let mut runs = 0;
+/// while !session.should_stop() {
+///     session.run(&count)?;
+///     runs += 1;
+/// }
+/// session.close()?;
+/// assert_eq!(runs, 3);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct StopAtStepHook {
     /// Steps from where this session begins, if not counted from zero.
     num_steps: Option<i64>,

@@ -11,6 +11,22 @@ use crate::global_step::global_step_read;
 use crate::writer::FileWriter;
 
 /// Evaluates the summary op now and then and writes what it gives.
+///
+/// ```
+/// use tensorfleet_client::{Graph, ops};
+/// use tensorfleet_train::{MonitoredTrainingSession, SummarySaverHook, get_or_create_global_step};
+///
+/// let dir = tempfile::tempdir().unwrap();
+/// let g = Graph::new();
+/// let count = get_or_create_global_step(&g)?.assign_add(&g.constant(1i64));
+/// let loss = ops::scalar_summary(g.constant("loss"), g.constant(0.25f32)).output();
+/// let hook = SummarySaverHook::every_steps(dir.path().to_str().unwrap(), 100)?.summary(&loss);
+/// let mut session = MonitoredTrainingSession::new(&g).hook(hook).start()?;
+/// session.run(&count)?;
+/// session.close()?;
+/// assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1); // events.out.tfevents.…
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct SummarySaverHook {
     timer: SecondOrStepTimer,
     dir: String,

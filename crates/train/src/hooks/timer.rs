@@ -5,6 +5,21 @@ use std::time::{Duration, Instant};
 use tensorfleet_status::{Result, invalid_argument};
 
 /// Says when it is time again. The first time is at once; never twice at the same step.
+///
+/// ```
+/// use tensorfleet_train::SecondOrStepTimer;
+///
+/// let mut timer = SecondOrStepTimer::every_steps(10)?;
+/// let due: Vec<i64> = (0..25).filter(|step| {
+///     let due = timer.should_trigger(*step);
+///     if due {
+///         timer.triggered(*step);
+///     }
+///     due
+/// }).collect();
+/// assert_eq!(due, [0, 10, 20]);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SecondOrStepTimer {
     every: Every,

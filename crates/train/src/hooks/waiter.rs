@@ -14,6 +14,20 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Lets the first run wait until the global step has reached a value: workers that begin one after the other
 /// disturb each other less at the start.
+///
+/// ```
+/// use tensorfleet_client::Graph;
+/// use tensorfleet_train::{GlobalStepWaiterHook, MonitoredTrainingSession, get_or_create_global_step};
+///
+/// let g = Graph::new();
+/// let step = get_or_create_global_step(&g)?;
+/// // Stands for the workers that began earlier.
+/// let others = step.assign_add(&g.constant(100i64));
+/// let mut session = MonitoredTrainingSession::new(&g).hook(GlobalStepWaiterHook::new(100)).start()?;
+/// session.raw_session()?.run(&others)?;
+/// assert_eq!(session.run(&step)?.to_scalar::<i64>()?, 100);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct GlobalStepWaiterHook {
     wait_until: i64,
     started: bool,

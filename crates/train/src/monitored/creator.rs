@@ -10,6 +10,23 @@ use crate::session_manager::{SessionManager, Start};
 
 /// Opens sessions for a [`MonitoredSession`](super::MonitoredSession): the first one, and a new one whenever a
 /// task was lost.
+///
+/// ```
+/// use tensorfleet_client::{Graph, SessionOptions, init};
+/// use tensorfleet_train::{
+///     ChiefSessionCreator, MonitoredSession, MonitoredSessionOptions, Scaffold, Start,
+/// };
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[]).initializer(init::ones()).build();
+/// let creator =
+///     ChiefSessionCreator::new(&g, Scaffold::new(), SessionOptions::default(), Start::default());
+/// let mut session =
+///     MonitoredSession::new(&g, creator, Vec::new(), MonitoredSessionOptions::default())?;
+/// assert_eq!(session.run(&w)?.to_scalar::<f32>()?, 1.0);
+/// session.close()?;
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub trait SessionCreator: Send {
     /// A session whose variables have values.
     fn create_session(&mut self) -> Result<Session>;

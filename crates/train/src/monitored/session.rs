@@ -40,6 +40,21 @@ impl Default for MonitoredSessionOptions {
 
 /// A session with hooks. When a task is lost (ABORTED, UNAVAILABLE) it opens a new session, which begins at
 /// the last checkpoint, and runs the step again.
+///
+/// ```
+/// use tensorfleet_client::{Graph, init};
+/// use tensorfleet_train::MonitoredTrainingSession;
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[]).initializer(init::ones()).build();
+/// let double = w.assign(w.read() * 2.0);
+/// let mut session = MonitoredTrainingSession::new(&g).start()?;
+/// session.run(&double)?;
+/// assert_eq!(session.run(&w)?.to_scalar::<f32>()?, 2.0);
+/// assert_eq!(session.recoveries(), 0);
+/// session.close()?;
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub struct MonitoredSession {
     graph: Graph,
     creator: Box<dyn SessionCreator>,

@@ -4,27 +4,6 @@
 //! update op takes. What is common to all is here once: [`apply`] (slots, dense or sparse, the order of
 //! updates and step), `slots`, `sparse`. Slots are named as in TensorFlow, so checkpoints are
 //! interchangeable.
-//!
-//! ```
-//! use tensorfleet_client::{Graph, Session, init};
-//! use tensorfleet_train::{Adam, Minimize, Optimizer, get_or_create_global_step};
-//!
-//! let g = Graph::new();
-//! let w = g.variable("w", &[2]).initializer(init::ones()).build();
-//! let loss = w.read().square().sum(&[]);
-//! let step = get_or_create_global_step(&g)?;
-//! let train = Adam::new(0.1).minimize_with(&loss, &Minimize::step(&step))?;
-//!
-//! let session = Session::new(&g)?;
-//! session.run(&g.global_variables_initializer())?;
-//! let before = session.run(&loss)?.to_scalar::<f32>()?;
-//! for _ in 0..10 {
-//!     session.run(&train)?;
-//! }
-//! assert!(session.run(&loss)?.to_scalar::<f32>()? < before / 2.0);
-//! assert_eq!(session.run(&step)?.to_scalar::<i64>()?, 10);
-//! # Ok::<(), tensorfleet_client::Status>(())
-//! ```
 
 mod adadelta;
 mod adagrad;
@@ -106,6 +85,27 @@ impl Minimize {
 }
 
 /// Changes variables so that a loss falls.
+///
+/// ```
+/// use tensorfleet_client::{Graph, Session, init};
+/// use tensorfleet_train::{Adam, Minimize, Optimizer, get_or_create_global_step};
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", &[2]).initializer(init::ones()).build();
+/// let loss = w.read().square().sum(&[]);
+/// let step = get_or_create_global_step(&g)?;
+/// let train = Adam::new(0.1).minimize_with(&loss, &Minimize::step(&step))?;
+///
+/// let session = Session::new(&g)?;
+/// session.run(&g.global_variables_initializer())?;
+/// let before = session.run(&loss)?.to_scalar::<f32>()?;
+/// for _ in 0..10 {
+///     session.run(&train)?;
+/// }
+/// assert!(session.run(&loss)?.to_scalar::<f32>()? < before / 2.0);
+/// assert_eq!(session.run(&step)?.to_scalar::<i64>()?, 10);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 pub trait Optimizer: Send + Sync {
     /// Adds the updates by these gradients to the graph; the result runs all of them, then counts up
     /// the step of `options`. Variables without a gradient stay as they are.

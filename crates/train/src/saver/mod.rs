@@ -26,28 +26,6 @@ use kept::Kept;
 use nodes::{Saved, SaverNodes};
 
 /// What a saver is made with.
-///
-/// ```
-/// use tensorfleet_client::{Graph, Session, init};
-/// use tensorfleet_train::{Saver, latest_checkpoint};
-///
-/// let dir = tempfile::tempdir().unwrap();
-/// let dir = dir.path().to_str().unwrap();
-/// let g = Graph::new();
-/// let w = g.variable("w", &[2]).initializer(init::ones()).build();
-/// let saver = Saver::new(&g)?;
-///
-/// let session = Session::new(&g)?;
-/// session.run(&g.global_variables_initializer())?;
-/// saver.save(&session, &format!("{dir}/model.ckpt"), Some(7))?;
-///
-/// let other = Session::new(&g)?;
-/// let latest = latest_checkpoint(dir)?.unwrap();
-/// assert!(latest.ends_with("model.ckpt-7"));
-/// saver.restore(&other, &latest)?;
-/// assert_eq!(other.run(&w)?.slice::<f32>()?, [1.0, 1.0]);
-/// # Ok::<(), tensorfleet_client::Status>(())
-/// ```
 #[must_use = "nothing is added to the graph before `build`"]
 pub struct SaverBuilder {
     graph: Graph,
@@ -130,6 +108,28 @@ impl SaverBuilder {
 }
 
 /// Saves variables to checkpoints that TensorFlow reads, and restores them from its checkpoints and ours.
+///
+/// ```
+/// use tensorfleet_client::{Graph, Session, init};
+/// use tensorfleet_train::{Saver, latest_checkpoint};
+///
+/// let dir = tempfile::tempdir().unwrap();
+/// let dir = dir.path().to_str().unwrap();
+/// let g = Graph::new();
+/// let w = g.variable("w", &[2]).initializer(init::ones()).build();
+/// let saver = Saver::new(&g)?;
+///
+/// let session = Session::new(&g)?;
+/// session.run(&g.global_variables_initializer())?;
+/// saver.save(&session, &format!("{dir}/model.ckpt"), Some(7))?;
+///
+/// let other = Session::new(&g)?;
+/// let latest = latest_checkpoint(dir)?.unwrap();
+/// assert!(latest.ends_with("model.ckpt-7"));
+/// saver.restore(&other, &latest)?;
+/// assert_eq!(other.run(&w)?.slice::<f32>()?, [1.0, 1.0]);
+/// # Ok::<(), tensorfleet_client::Status>(())
+/// ```
 #[derive(Clone)]
 pub struct Saver {
     inner: Arc<Inner>,
