@@ -31,6 +31,8 @@
 //! The programs in `examples/` are the twins of what people write in distributed TensorFlow.
 
 pub mod flags;
+#[cfg(any(test, doctest))]
+mod guide;
 
 pub use tensorfleet_client::*;
 pub use tensorfleet_cluster::{ClusterSpec, ServerSpec};
