@@ -96,10 +96,9 @@ impl<'a> Director<'a> {
     pub(super) async fn run(mut self, out: &mut dyn Write) -> Result<End> {
         let mut signals = Signals::new()?;
         let mut crew = self.start()?;
-        let mut show = match Screen::open() {
-            Some(screen) if !self.args.json => Show::Screen(screen),
-            _ => Show::Plain(Plain::new(self.args.json)),
-        };
+        let screen = if self.args.json { None } else { Screen::open() };
+        let plain = || Show::Plain(Plain::new(self.args.json));
+        let mut show = screen.map_or_else(plain, Show::Screen);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while self.end.is_none() {

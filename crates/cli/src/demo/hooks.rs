@@ -107,8 +107,7 @@ impl Examiner {
 }
 
 impl SessionRunHook for Examiner {
-    fn after_create_session(&mut self, session: &Session, coordinator: &Coordinator) -> Result<()> {
-        let _ = coordinator;
+    fn after_create_session(&mut self, session: &Session, _: &Coordinator) -> Result<()> {
         // After a recovery steps may be made again.
         self.next = count(&session.run(&self.step)?)? + self.every;
         let devices = session.list_devices()?.into_iter();
