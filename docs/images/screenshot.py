@@ -106,7 +106,7 @@ def main():
     while not lines[-1].strip():
         lines.pop()
     width, height = 2 * LEFT + COLUMNS * WIDTH, 64 + len(lines) * HEIGHT
-    typed = html.escape("$ cargo run --release -- " + " ".join(command[1:]))
+    typed = html.escape("$ " + " ".join([os.path.basename(command[0]), *command[1:]]))
     drawn = "\n".join(filter(None, (text(row, line) for row, line in enumerate(lines))))
     with open(path, "w", encoding="utf-8") as picture:
         picture.write(
