@@ -15,7 +15,7 @@ pub fn approx_top_k(input: impl Operand, k: i64) -> ApproxTopK {
 }
 
 builder! {
-    /// [`approx_top_k`] in the making.
+    /// [`approx_top_k()`] in the making.
     ApproxTopK {
         /// `reduction_dimension: int = -1`.
         reduction_dimension = "reduction_dimension": i64;
@@ -48,7 +48,7 @@ pub fn batch_matrix_band_part(
 }
 
 builder! {
-    /// [`batch_matrix_band_part`] in the making.
+    /// [`batch_matrix_band_part()`] in the making.
     BatchMatrixBandPart {} -> one
 }
 
@@ -62,7 +62,7 @@ pub fn batch_matrix_diag(diagonal: impl Operand) -> BatchMatrixDiag {
 }
 
 builder! {
-    /// [`batch_matrix_diag`] in the making.
+    /// [`batch_matrix_diag()`] in the making.
     BatchMatrixDiag {} -> one
 }
 
@@ -76,7 +76,7 @@ pub fn batch_matrix_diag_part(input: impl Operand) -> BatchMatrixDiagPart {
 }
 
 builder! {
-    /// [`batch_matrix_diag_part`] in the making.
+    /// [`batch_matrix_diag_part()`] in the making.
     BatchMatrixDiagPart {} -> one
 }
 
@@ -90,7 +90,7 @@ pub fn batch_matrix_set_diag(input: impl Operand, diagonal: impl Operand) -> Bat
 }
 
 builder! {
-    /// [`batch_matrix_set_diag`] in the making.
+    /// [`batch_matrix_set_diag()`] in the making.
     BatchMatrixSetDiag {} -> one
 }
 
@@ -108,7 +108,7 @@ pub fn batch_to_space(input: impl Operand, crops: impl Operand, block_size: i64)
 }
 
 builder! {
-    /// [`batch_to_space`] in the making.
+    /// [`batch_to_space()`] in the making.
     BatchToSpace {} -> one
 }
 
@@ -128,7 +128,7 @@ pub fn batch_to_space_nd(
 }
 
 builder! {
-    /// [`batch_to_space_nd`] in the making.
+    /// [`batch_to_space_nd()`] in the making.
     BatchToSpaceND {} -> one
 }
 
@@ -140,7 +140,7 @@ pub fn bincount(arr: impl Operand, size: impl Operand, weights: impl Operand) ->
 }
 
 builder! {
-    /// [`bincount`] in the making.
+    /// [`bincount()`] in the making.
     Bincount {} -> one
 }
 
@@ -154,7 +154,7 @@ pub fn bitcast(input: impl Operand, type_: DType) -> Bitcast {
 }
 
 builder! {
-    /// [`bitcast`] in the making.
+    /// [`bitcast()`] in the making.
     Bitcast {} -> one
 }
 
@@ -166,7 +166,7 @@ pub fn broadcast_args(s0: impl Operand, s1: impl Operand) -> BroadcastArgs {
 }
 
 builder! {
-    /// [`broadcast_args`] in the making.
+    /// [`broadcast_args()`] in the making.
     BroadcastArgs {} -> one
 }
 
@@ -178,7 +178,7 @@ pub fn broadcast_gradient_args(s0: impl Operand, s1: impl Operand) -> BroadcastG
 }
 
 builder! {
-    /// [`broadcast_gradient_args`] in the making.
+    /// [`broadcast_gradient_args()`] in the making.
     BroadcastGradientArgs {} -> BroadcastGradientArgsOutputs { r0, r1, }
 }
 
@@ -190,7 +190,7 @@ pub fn broadcast_to(input: impl Operand, shape: impl Operand) -> BroadcastTo {
 }
 
 builder! {
-    /// [`broadcast_to`] in the making.
+    /// [`broadcast_to()`] in the making.
     BroadcastTo {} -> one
 }
 
@@ -202,7 +202,7 @@ pub fn concat(concat_dim: impl Operand, values: &[impl Operand]) -> Concat {
 }
 
 builder! {
-    /// [`concat`] in the making.
+    /// [`concat()`] in the making.
     Concat {} -> one
 }
 
@@ -214,7 +214,7 @@ pub fn concat_offset(concat_dim: impl Operand, shape: &[impl Operand]) -> Concat
 }
 
 builder! {
-    /// [`concat_offset`] in the making.
+    /// [`concat_offset()`] in the making.
     ConcatOffset {} -> list "N"
 }
 
@@ -226,7 +226,7 @@ pub fn concat_v2(values: &[impl Operand], axis: impl Operand) -> ConcatV2 {
 }
 
 builder! {
-    /// [`concat_v2`] in the making.
+    /// [`concat_v2()`] in the making.
     ConcatV2 {} -> one
 }
 
@@ -238,7 +238,7 @@ pub fn conjugate_transpose(x: impl Operand, perm: impl Operand) -> ConjugateTran
 }
 
 builder! {
-    /// [`conjugate_transpose`] in the making.
+    /// [`conjugate_transpose()`] in the making.
     ConjugateTranspose {} -> one
 }
 
@@ -255,7 +255,7 @@ pub fn const_(graph: &Graph, value: Tensor, dtype: DType) -> Const {
 }
 
 builder! {
-    /// [`const_`] in the making.
+    /// [`const_()`] in the making.
     Const {} -> one
 }
 
@@ -267,7 +267,7 @@ pub fn deep_copy(x: impl Operand) -> DeepCopy {
 }
 
 builder! {
-    /// [`deep_copy`] in the making.
+    /// [`deep_copy()`] in the making.
     DeepCopy {} -> one
 }
 
@@ -283,7 +283,7 @@ pub fn dense_bincount(
 }
 
 builder! {
-    /// [`dense_bincount`] in the making.
+    /// [`dense_bincount()`] in the making.
     DenseBincount {
         /// `binary_output: bool = false`.
         binary_output = "binary_output": bool;
@@ -300,7 +300,7 @@ pub fn depth_to_space(input: impl Operand, block_size: i64) -> DepthToSpace {
 }
 
 builder! {
-    /// [`depth_to_space`] in the making.
+    /// [`depth_to_space()`] in the making.
     DepthToSpace {
         /// `data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -315,7 +315,7 @@ pub fn diag(diagonal: impl Operand) -> Diag {
 }
 
 builder! {
-    /// [`diag`] in the making.
+    /// [`diag()`] in the making.
     Diag {} -> one
 }
 
@@ -327,7 +327,7 @@ pub fn diag_part(input: impl Operand) -> DiagPart {
 }
 
 builder! {
-    /// [`diag_part`] in the making.
+    /// [`diag_part()`] in the making.
     DiagPart {} -> one
 }
 
@@ -349,7 +349,7 @@ pub fn dynamic_partition(
 }
 
 builder! {
-    /// [`dynamic_partition`] in the making.
+    /// [`dynamic_partition()`] in the making.
     DynamicPartition {} -> list "num_partitions"
 }
 
@@ -361,7 +361,7 @@ pub fn dynamic_stitch(indices: &[impl Operand], data: &[impl Operand]) -> Dynami
 }
 
 builder! {
-    /// [`dynamic_stitch`] in the making.
+    /// [`dynamic_stitch()`] in the making.
     DynamicStitch {} -> one
 }
 
@@ -373,7 +373,7 @@ pub fn empty(shape: impl Operand, dtype: DType) -> Empty {
 }
 
 builder! {
-    /// [`empty`] in the making.
+    /// [`empty()`] in the making.
     Empty {
         /// `init: bool = false`.
         init = "init": bool;
@@ -390,7 +390,7 @@ pub fn ensure_shape(input: impl Operand, shape: PartialShape) -> EnsureShape {
 }
 
 builder! {
-    /// [`ensure_shape`] in the making.
+    /// [`ensure_shape()`] in the making.
     EnsureShape {} -> one
 }
 
@@ -402,7 +402,7 @@ pub fn expand_dims(input: impl Operand, dim: impl Operand) -> ExpandDims {
 }
 
 builder! {
-    /// [`expand_dims`] in the making.
+    /// [`expand_dims()`] in the making.
     ExpandDims {} -> one
 }
 
@@ -414,7 +414,7 @@ pub fn fill(dims: impl Operand, value: impl Operand) -> Fill {
 }
 
 builder! {
-    /// [`fill`] in the making.
+    /// [`fill()`] in the making.
     Fill {} -> one
 }
 
@@ -426,7 +426,7 @@ pub fn gather(params: impl Operand, indices: impl Operand) -> Gather {
 }
 
 builder! {
-    /// [`gather`] in the making.
+    /// [`gather()`] in the making.
     Gather {
         /// `validate_indices: bool = true`.
         validate_indices = "validate_indices": bool;
@@ -441,7 +441,7 @@ pub fn gather_nd(params: impl Operand, indices: impl Operand) -> GatherNd {
 }
 
 builder! {
-    /// [`gather_nd`] in the making.
+    /// [`gather_nd()`] in the making.
     GatherNd {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -456,7 +456,7 @@ pub fn gather_v2(params: impl Operand, indices: impl Operand, axis: impl Operand
 }
 
 builder! {
-    /// [`gather_v2`] in the making.
+    /// [`gather_v2()`] in the making.
     GatherV2 {
         /// `batch_dims: int = 0`.
         batch_dims = "batch_dims": i64;
@@ -471,7 +471,7 @@ pub fn guarantee_const(input: impl Operand) -> GuaranteeConst {
 }
 
 builder! {
-    /// [`guarantee_const`] in the making.
+    /// [`guarantee_const()`] in the making.
     GuaranteeConst {} -> one
 }
 
@@ -483,7 +483,7 @@ pub fn identity(input: impl Operand) -> Identity {
 }
 
 builder! {
-    /// [`identity`] in the making.
+    /// [`identity()`] in the making.
     Identity {} -> one
 }
 
@@ -495,7 +495,7 @@ pub fn identity_n(input: &[impl Operand]) -> IdentityN {
 }
 
 builder! {
-    /// [`identity_n`] in the making.
+    /// [`identity_n()`] in the making.
     IdentityN {} -> list "T"
 }
 
@@ -507,7 +507,7 @@ pub fn invert_permutation(x: impl Operand) -> InvertPermutation {
 }
 
 builder! {
-    /// [`invert_permutation`] in the making.
+    /// [`invert_permutation()`] in the making.
     InvertPermutation {} -> one
 }
 
@@ -519,7 +519,7 @@ pub fn list_diff(x: impl Operand, y: impl Operand) -> ListDiff {
 }
 
 builder! {
-    /// [`list_diff`] in the making.
+    /// [`list_diff()`] in the making.
     ListDiff {
         /// `out_idx: {int32, int64} = DT_INT32`.
         out_idx = "out_idx": DType;
@@ -534,7 +534,7 @@ pub fn lower_bound(sorted_inputs: impl Operand, values: impl Operand) -> LowerBo
 }
 
 builder! {
-    /// [`lower_bound`] in the making.
+    /// [`lower_bound()`] in the making.
     LowerBound {
         /// `out_type: {int32, int64} = DT_INT32`.
         out_type = "out_type": DType;
@@ -557,7 +557,7 @@ pub fn matrix_band_part(
 }
 
 builder! {
-    /// [`matrix_band_part`] in the making.
+    /// [`matrix_band_part()`] in the making.
     MatrixBandPart {} -> one
 }
 
@@ -569,7 +569,7 @@ pub fn matrix_diag(diagonal: impl Operand) -> MatrixDiag {
 }
 
 builder! {
-    /// [`matrix_diag`] in the making.
+    /// [`matrix_diag()`] in the making.
     MatrixDiag {} -> one
 }
 
@@ -581,7 +581,7 @@ pub fn matrix_diag_part(input: impl Operand) -> MatrixDiagPart {
 }
 
 builder! {
-    /// [`matrix_diag_part`] in the making.
+    /// [`matrix_diag_part()`] in the making.
     MatrixDiagPart {} -> one
 }
 
@@ -601,7 +601,7 @@ pub fn matrix_diag_part_v2(
 }
 
 builder! {
-    /// [`matrix_diag_part_v2`] in the making.
+    /// [`matrix_diag_part_v2()`] in the making.
     MatrixDiagPartV2 {} -> one
 }
 
@@ -621,7 +621,7 @@ pub fn matrix_diag_part_v3(
 }
 
 builder! {
-    /// [`matrix_diag_part_v3`] in the making.
+    /// [`matrix_diag_part_v3()`] in the making.
     MatrixDiagPartV3 {
         /// `align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'`.
         align = "align": &str;
@@ -648,7 +648,7 @@ pub fn matrix_diag_v2(
 }
 
 builder! {
-    /// [`matrix_diag_v2`] in the making.
+    /// [`matrix_diag_v2()`] in the making.
     MatrixDiagV2 {} -> one
 }
 
@@ -672,7 +672,7 @@ pub fn matrix_diag_v3(
 }
 
 builder! {
-    /// [`matrix_diag_v3`] in the making.
+    /// [`matrix_diag_v3()`] in the making.
     MatrixDiagV3 {
         /// `align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'`.
         align = "align": &str;
@@ -687,7 +687,7 @@ pub fn matrix_set_diag(input: impl Operand, diagonal: impl Operand) -> MatrixSet
 }
 
 builder! {
-    /// [`matrix_set_diag`] in the making.
+    /// [`matrix_set_diag()`] in the making.
     MatrixSetDiag {} -> one
 }
 
@@ -703,7 +703,7 @@ pub fn matrix_set_diag_v2(
 }
 
 builder! {
-    /// [`matrix_set_diag_v2`] in the making.
+    /// [`matrix_set_diag_v2()`] in the making.
     MatrixSetDiagV2 {} -> one
 }
 
@@ -719,7 +719,7 @@ pub fn matrix_set_diag_v3(
 }
 
 builder! {
-    /// [`matrix_set_diag_v3`] in the making.
+    /// [`matrix_set_diag_v3()`] in the making.
     MatrixSetDiagV3 {
         /// `align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'`.
         align = "align": &str;
@@ -740,7 +740,7 @@ pub fn mirror_pad(input: impl Operand, paddings: impl Operand, mode: &str) -> Mi
 }
 
 builder! {
-    /// [`mirror_pad`] in the making.
+    /// [`mirror_pad()`] in the making.
     MirrorPad {} -> one
 }
 
@@ -758,7 +758,7 @@ pub fn mirror_pad_grad(input: impl Operand, paddings: impl Operand, mode: &str) 
 }
 
 builder! {
-    /// [`mirror_pad_grad`] in the making.
+    /// [`mirror_pad_grad()`] in the making.
     MirrorPadGrad {} -> one
 }
 
@@ -768,7 +768,7 @@ pub fn no_op(graph: &Graph) -> NoOp {
 }
 
 builder! {
-    /// [`no_op`] in the making.
+    /// [`no_op()`] in the making.
     NoOp {} -> none
 }
 
@@ -780,7 +780,7 @@ pub fn nth_element(input: impl Operand, n: impl Operand) -> NthElement {
 }
 
 builder! {
-    /// [`nth_element`] in the making.
+    /// [`nth_element()`] in the making.
     NthElement {
         /// `reverse: bool = false`.
         reverse = "reverse": bool;
@@ -805,7 +805,7 @@ pub fn one_hot(
 }
 
 builder! {
-    /// [`one_hot`] in the making.
+    /// [`one_hot()`] in the making.
     OneHot {
         /// `axis: int = -1`.
         axis = "axis": i64;
@@ -820,7 +820,7 @@ pub fn ones_like(x: impl Operand) -> OnesLike {
 }
 
 builder! {
-    /// [`ones_like`] in the making.
+    /// [`ones_like()`] in the making.
     OnesLike {} -> one
 }
 
@@ -832,7 +832,7 @@ pub fn pack(values: &[impl Operand]) -> Pack {
 }
 
 builder! {
-    /// [`pack`] in the making.
+    /// [`pack()`] in the making.
     Pack {
         /// `axis: int = 0`.
         axis = "axis": i64;
@@ -847,7 +847,7 @@ pub fn pad(input: impl Operand, paddings: impl Operand) -> Pad {
 }
 
 builder! {
-    /// [`pad`] in the making.
+    /// [`pad()`] in the making.
     Pad {} -> one
 }
 
@@ -863,7 +863,7 @@ pub fn pad_v2(input: impl Operand, paddings: impl Operand, constant_values: impl
 }
 
 builder! {
-    /// [`pad_v2`] in the making.
+    /// [`pad_v2()`] in the making.
     PadV2 {} -> one
 }
 
@@ -877,7 +877,7 @@ pub fn parallel_concat(values: &[impl Operand], shape: PartialShape) -> Parallel
 }
 
 builder! {
-    /// [`parallel_concat`] in the making.
+    /// [`parallel_concat()`] in the making.
     ParallelConcat {} -> one
 }
 
@@ -892,7 +892,7 @@ pub fn parallel_dynamic_stitch(
 }
 
 builder! {
-    /// [`parallel_dynamic_stitch`] in the making.
+    /// [`parallel_dynamic_stitch()`] in the making.
     ParallelDynamicStitch {} -> one
 }
 
@@ -904,7 +904,7 @@ pub fn placeholder(graph: &Graph, dtype: DType) -> Placeholder {
 }
 
 builder! {
-    /// [`placeholder`] in the making.
+    /// [`placeholder()`] in the making.
     Placeholder {
         /// `shape: shape = {unknown_rank: true}`.
         shape = "shape": PartialShape;
@@ -926,7 +926,7 @@ pub fn placeholder_v2(graph: &Graph, dtype: DType, shape: PartialShape) -> Place
 }
 
 builder! {
-    /// [`placeholder_v2`] in the making.
+    /// [`placeholder_v2()`] in the making.
     PlaceholderV2 {} -> one
 }
 
@@ -945,7 +945,7 @@ pub fn placeholder_with_default(
 }
 
 builder! {
-    /// [`placeholder_with_default`] in the making.
+    /// [`placeholder_with_default()`] in the making.
     PlaceholderWithDefault {} -> one
 }
 
@@ -957,7 +957,7 @@ pub fn prevent_gradient(input: impl Operand) -> PreventGradient {
 }
 
 builder! {
-    /// [`prevent_gradient`] in the making.
+    /// [`prevent_gradient()`] in the making.
     PreventGradient {
         /// `message: string = ''`.
         message = "message": &str;
@@ -972,7 +972,7 @@ pub fn range(start: impl Operand, limit: impl Operand, delta: impl Operand) -> R
 }
 
 builder! {
-    /// [`range`] in the making.
+    /// [`range()`] in the making.
     Range {} -> one
 }
 
@@ -984,7 +984,7 @@ pub fn rank(input: impl Operand) -> Rank {
 }
 
 builder! {
-    /// [`rank`] in the making.
+    /// [`rank()`] in the making.
     Rank {} -> one
 }
 
@@ -996,7 +996,7 @@ pub fn reshape(tensor: impl Operand, shape: impl Operand) -> Reshape {
 }
 
 builder! {
-    /// [`reshape`] in the making.
+    /// [`reshape()`] in the making.
     Reshape {} -> one
 }
 
@@ -1008,7 +1008,7 @@ pub fn reverse(tensor: impl Operand, dims: impl Operand) -> Reverse {
 }
 
 builder! {
-    /// [`reverse`] in the making.
+    /// [`reverse()`] in the making.
     Reverse {} -> one
 }
 
@@ -1030,7 +1030,7 @@ pub fn reverse_sequence(
 }
 
 builder! {
-    /// [`reverse_sequence`] in the making.
+    /// [`reverse_sequence()`] in the making.
     ReverseSequence {
         /// `batch_dim: int = 0`.
         batch_dim = "batch_dim": i64;
@@ -1045,7 +1045,7 @@ pub fn reverse_v2(tensor: impl Operand, axis: impl Operand) -> ReverseV2 {
 }
 
 builder! {
-    /// [`reverse_v2`] in the making.
+    /// [`reverse_v2()`] in the making.
     ReverseV2 {} -> one
 }
 
@@ -1057,7 +1057,7 @@ pub fn roll(input: impl Operand, shift: impl Operand, axis: impl Operand) -> Rol
 }
 
 builder! {
-    /// [`roll`] in the making.
+    /// [`roll()`] in the making.
     Roll {} -> one
 }
 
@@ -1069,7 +1069,7 @@ pub fn scatter_nd(indices: impl Operand, updates: impl Operand, shape: impl Oper
 }
 
 builder! {
-    /// [`scatter_nd`] in the making.
+    /// [`scatter_nd()`] in the making.
     ScatterNd {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1092,7 +1092,7 @@ pub fn scatter_nd_non_aliasing_add(
 }
 
 builder! {
-    /// [`scatter_nd_non_aliasing_add`] in the making.
+    /// [`scatter_nd_non_aliasing_add()`] in the making.
     ScatterNdNonAliasingAdd {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1107,7 +1107,7 @@ pub fn select(condition: impl Operand, t: impl Operand, e: impl Operand) -> Sele
 }
 
 builder! {
-    /// [`select`] in the making.
+    /// [`select()`] in the making.
     Select {} -> one
 }
 
@@ -1119,7 +1119,7 @@ pub fn select_v2(condition: impl Operand, t: impl Operand, e: impl Operand) -> S
 }
 
 builder! {
-    /// [`select_v2`] in the making.
+    /// [`select_v2()`] in the making.
     SelectV2 {} -> one
 }
 
@@ -1131,7 +1131,7 @@ pub fn shape(input: impl Operand) -> Shape {
 }
 
 builder! {
-    /// [`shape`] in the making.
+    /// [`shape()`] in the making.
     Shape {
         /// `out_type: {int32, int64} = DT_INT32`.
         out_type = "out_type": DType;
@@ -1146,7 +1146,7 @@ pub fn shape_n(input: &[impl Operand]) -> ShapeN {
 }
 
 builder! {
-    /// [`shape_n`] in the making.
+    /// [`shape_n()`] in the making.
     ShapeN {
         /// `out_type: {int32, int64} = DT_INT32`.
         out_type = "out_type": DType;
@@ -1161,7 +1161,7 @@ pub fn size(input: impl Operand) -> Size {
 }
 
 builder! {
-    /// [`size`] in the making.
+    /// [`size()`] in the making.
     Size {
         /// `out_type: {int32, int64} = DT_INT32`.
         out_type = "out_type": DType;
@@ -1176,7 +1176,7 @@ pub fn slice(input: impl Operand, begin: impl Operand, size: impl Operand) -> Sl
 }
 
 builder! {
-    /// [`slice`] in the making.
+    /// [`slice()`] in the making.
     Slice {} -> one
 }
 
@@ -1188,7 +1188,7 @@ pub fn snapshot(input: impl Operand) -> Snapshot {
 }
 
 builder! {
-    /// [`snapshot`] in the making.
+    /// [`snapshot()`] in the making.
     Snapshot {} -> one
 }
 
@@ -1210,7 +1210,7 @@ pub fn space_to_batch(
 }
 
 builder! {
-    /// [`space_to_batch`] in the making.
+    /// [`space_to_batch()`] in the making.
     SpaceToBatch {} -> one
 }
 
@@ -1230,7 +1230,7 @@ pub fn space_to_batch_nd(
 }
 
 builder! {
-    /// [`space_to_batch_nd`] in the making.
+    /// [`space_to_batch_nd()`] in the making.
     SpaceToBatchND {} -> one
 }
 
@@ -1244,7 +1244,7 @@ pub fn space_to_depth(input: impl Operand, block_size: i64) -> SpaceToDepth {
 }
 
 builder! {
-    /// [`space_to_depth`] in the making.
+    /// [`space_to_depth()`] in the making.
     SpaceToDepth {
         /// `data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -1265,7 +1265,7 @@ pub fn split(split_dim: impl Operand, value: impl Operand, num_split: i64) -> Sp
 }
 
 builder! {
-    /// [`split`] in the making.
+    /// [`split()`] in the making.
     Split {} -> list "num_split"
 }
 
@@ -1289,7 +1289,7 @@ pub fn split_v(
 }
 
 builder! {
-    /// [`split_v`] in the making.
+    /// [`split_v()`] in the making.
     SplitV {} -> list "num_split"
 }
 
@@ -1301,7 +1301,7 @@ pub fn squeeze(input: impl Operand) -> Squeeze {
 }
 
 builder! {
-    /// [`squeeze`] in the making.
+    /// [`squeeze()`] in the making.
     Squeeze {
         /// `squeeze_dims: list(int) >= 0 = []`.
         squeeze_dims = "squeeze_dims": &[i64];
@@ -1316,7 +1316,7 @@ pub fn stop_gradient(input: impl Operand) -> StopGradient {
 }
 
 builder! {
-    /// [`stop_gradient`] in the making.
+    /// [`stop_gradient()`] in the making.
     StopGradient {} -> one
 }
 
@@ -1338,7 +1338,7 @@ pub fn strided_slice(
 }
 
 builder! {
-    /// [`strided_slice`] in the making.
+    /// [`strided_slice()`] in the making.
     StridedSlice {
         /// `begin_mask: int = 0`.
         begin_mask = "begin_mask": i64;
@@ -1373,7 +1373,7 @@ pub fn strided_slice_assign(
 }
 
 builder! {
-    /// [`strided_slice_assign`] in the making.
+    /// [`strided_slice_assign()`] in the making.
     StridedSliceAssign {
         /// `begin_mask: int = 0`.
         begin_mask = "begin_mask": i64;
@@ -1408,7 +1408,7 @@ pub fn strided_slice_grad(
 }
 
 builder! {
-    /// [`strided_slice_grad`] in the making.
+    /// [`strided_slice_grad()`] in the making.
     StridedSliceGrad {
         /// `begin_mask: int = 0`.
         begin_mask = "begin_mask": i64;
@@ -1439,7 +1439,7 @@ pub fn tensor_scatter_add(
 }
 
 builder! {
-    /// [`tensor_scatter_add`] in the making.
+    /// [`tensor_scatter_add()`] in the making.
     TensorScatterAdd {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1462,7 +1462,7 @@ pub fn tensor_scatter_max(
 }
 
 builder! {
-    /// [`tensor_scatter_max`] in the making.
+    /// [`tensor_scatter_max()`] in the making.
     TensorScatterMax {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1485,7 +1485,7 @@ pub fn tensor_scatter_min(
 }
 
 builder! {
-    /// [`tensor_scatter_min`] in the making.
+    /// [`tensor_scatter_min()`] in the making.
     TensorScatterMin {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1508,7 +1508,7 @@ pub fn tensor_scatter_sub(
 }
 
 builder! {
-    /// [`tensor_scatter_sub`] in the making.
+    /// [`tensor_scatter_sub()`] in the making.
     TensorScatterSub {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1531,7 +1531,7 @@ pub fn tensor_scatter_update(
 }
 
 builder! {
-    /// [`tensor_scatter_update`] in the making.
+    /// [`tensor_scatter_update()`] in the making.
     TensorScatterUpdate {
         /// `bad_indices_policy: string = ''`.
         bad_indices_policy = "bad_indices_policy": &str;
@@ -1558,7 +1558,7 @@ pub fn tensor_strided_slice_update(
 }
 
 builder! {
-    /// [`tensor_strided_slice_update`] in the making.
+    /// [`tensor_strided_slice_update()`] in the making.
     TensorStridedSliceUpdate {
         /// `begin_mask: int = 0`.
         begin_mask = "begin_mask": i64;
@@ -1581,7 +1581,7 @@ pub fn tile(input: impl Operand, multiples: impl Operand) -> Tile {
 }
 
 builder! {
-    /// [`tile`] in the making.
+    /// [`tile()`] in the making.
     Tile {} -> one
 }
 
@@ -1593,7 +1593,7 @@ pub fn top_k_v2(input: impl Operand, k: impl Operand) -> TopKV2 {
 }
 
 builder! {
-    /// [`top_k_v2`] in the making.
+    /// [`top_k_v2()`] in the making.
     TopKV2 {
         /// `sorted: bool = true`.
         sorted = "sorted": bool;
@@ -1610,7 +1610,7 @@ pub fn transpose(x: impl Operand, perm: impl Operand) -> Transpose {
 }
 
 builder! {
-    /// [`transpose`] in the making.
+    /// [`transpose()`] in the making.
     Transpose {} -> one
 }
 
@@ -1622,7 +1622,7 @@ pub fn unique(x: impl Operand) -> Unique {
 }
 
 builder! {
-    /// [`unique`] in the making.
+    /// [`unique()`] in the making.
     Unique {
         /// `out_idx: {int32, int64} = DT_INT32`.
         out_idx = "out_idx": DType;
@@ -1637,7 +1637,7 @@ pub fn unique_v2(x: impl Operand, axis: impl Operand) -> UniqueV2 {
 }
 
 builder! {
-    /// [`unique_v2`] in the making.
+    /// [`unique_v2()`] in the making.
     UniqueV2 {
         /// `out_idx: {int32, int64} = DT_INT32`.
         out_idx = "out_idx": DType;
@@ -1652,7 +1652,7 @@ pub fn unique_with_counts(x: impl Operand) -> UniqueWithCounts {
 }
 
 builder! {
-    /// [`unique_with_counts`] in the making.
+    /// [`unique_with_counts()`] in the making.
     UniqueWithCounts {
         /// `out_idx: {int32, int64} = DT_INT32`.
         out_idx = "out_idx": DType;
@@ -1667,7 +1667,7 @@ pub fn unique_with_counts_v2(x: impl Operand, axis: impl Operand) -> UniqueWithC
 }
 
 builder! {
-    /// [`unique_with_counts_v2`] in the making.
+    /// [`unique_with_counts_v2()`] in the making.
     UniqueWithCountsV2 {
         /// `out_idx: {int32, int64} = DT_INT32`.
         out_idx = "out_idx": DType;
@@ -1684,7 +1684,7 @@ pub fn unpack(value: impl Operand, num: i64) -> Unpack {
 }
 
 builder! {
-    /// [`unpack`] in the making.
+    /// [`unpack()`] in the making.
     Unpack {
         /// `axis: int = 0`.
         axis = "axis": i64;
@@ -1699,7 +1699,7 @@ pub fn upper_bound(sorted_inputs: impl Operand, values: impl Operand) -> UpperBo
 }
 
 builder! {
-    /// [`upper_bound`] in the making.
+    /// [`upper_bound()`] in the making.
     UpperBound {
         /// `out_type: {int32, int64} = DT_INT32`.
         out_type = "out_type": DType;
@@ -1714,7 +1714,7 @@ pub fn where_(input: impl Operand) -> Where {
 }
 
 builder! {
-    /// [`where_`] in the making.
+    /// [`where_()`] in the making.
     Where {} -> one
 }
 
@@ -1726,6 +1726,6 @@ pub fn zeros_like(x: impl Operand) -> ZerosLike {
 }
 
 builder! {
-    /// [`zeros_like`] in the making.
+    /// [`zeros_like()`] in the making.
     ZerosLike {} -> one
 }

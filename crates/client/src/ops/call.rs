@@ -26,7 +26,7 @@ pub fn case(
 }
 
 builder! {
-    /// [`case`] in the making.
+    /// [`case()`] in the making.
     Case {
         /// `output_shapes: list(shape) = []`.
         output_shapes = "output_shapes": &[PartialShape];
@@ -53,7 +53,7 @@ pub fn for_(
 }
 
 builder! {
-    /// [`for_`] in the making.
+    /// [`for_()`] in the making.
     For {} -> list "T"
 }
 
@@ -77,7 +77,7 @@ pub fn if_(
 }
 
 builder! {
-    /// [`if_`] in the making.
+    /// [`if_()`] in the making.
     If {
         /// `output_shapes: list(shape) = []`.
         output_shapes = "output_shapes": &[PartialShape];
@@ -105,7 +105,7 @@ pub fn partitioned_call(
 }
 
 builder! {
-    /// [`partitioned_call`] in the making.
+    /// [`partitioned_call()`] in the making.
     PartitionedCall {
         /// `config: string = ''`.
         config = "config": &str;
@@ -136,7 +136,7 @@ pub fn remote_call(
 }
 
 builder! {
-    /// [`remote_call`] in the making.
+    /// [`remote_call()`] in the making.
     RemoteCall {} -> list "Tout"
 }
 
@@ -161,7 +161,7 @@ pub fn stateful_partitioned_call(
 }
 
 builder! {
-    /// [`stateful_partitioned_call`] in the making.
+    /// [`stateful_partitioned_call()`] in the making.
     StatefulPartitionedCall {
         /// `config: string = ''`.
         config = "config": &str;
@@ -192,7 +192,7 @@ pub fn stateless_case(
 }
 
 builder! {
-    /// [`stateless_case`] in the making.
+    /// [`stateless_case()`] in the making.
     StatelessCase {
         /// `output_shapes: list(shape) = []`.
         output_shapes = "output_shapes": &[PartialShape];
@@ -221,7 +221,7 @@ pub fn stateless_if(
 }
 
 builder! {
-    /// [`stateless_if`] in the making.
+    /// [`stateless_if()`] in the making.
     StatelessIf {
         /// `output_shapes: list(shape) = []`.
         output_shapes = "output_shapes": &[PartialShape];
@@ -249,7 +249,7 @@ pub fn stateless_while(
 }
 
 builder! {
-    /// [`stateless_while`] in the making.
+    /// [`stateless_while()`] in the making.
     StatelessWhile {
         /// `output_shapes: list(shape) = []`.
         output_shapes = "output_shapes": &[PartialShape];
@@ -272,7 +272,7 @@ pub fn symbolic_gradient(input: &[impl Operand], tout: &[DType], f: FuncRef) -> 
 }
 
 builder! {
-    /// [`symbolic_gradient`] in the making.
+    /// [`symbolic_gradient()`] in the making.
     SymbolicGradient {} -> list "Tout"
 }
 
@@ -284,7 +284,7 @@ pub fn to_bool(input: impl Operand) -> ToBool {
 }
 
 builder! {
-    /// [`to_bool`] in the making.
+    /// [`to_bool()`] in the making.
     ToBool {} -> one
 }
 
@@ -304,7 +304,7 @@ pub fn while_(graph: &Graph, input: &[impl Operand], cond: FuncRef, body: FuncRe
 }
 
 builder! {
-    /// [`while_`] in the making.
+    /// [`while_()`] in the making.
     While {
         /// `output_shapes: list(shape) = []`.
         output_shapes = "output_shapes": &[PartialShape];

@@ -10,7 +10,7 @@ pub fn abort(graph: &Graph) -> Abort {
 }
 
 builder! {
-    /// [`abort`] in the making.
+    /// [`abort()`] in the making.
     Abort {
         /// `error_msg: string = ''`.
         error_msg = "error_msg": &str;
@@ -25,7 +25,7 @@ pub fn control_trigger(graph: &Graph) -> ControlTrigger {
 }
 
 builder! {
-    /// [`control_trigger`] in the making.
+    /// [`control_trigger()`] in the making.
     ControlTrigger {} -> none
 }
 
@@ -39,7 +39,7 @@ pub fn enter(data: impl Operand, frame_name: &str) -> Enter {
 }
 
 builder! {
-    /// [`enter`] in the making.
+    /// [`enter()`] in the making.
     Enter {
         /// `is_constant: bool = false`.
         is_constant = "is_constant": bool;
@@ -56,7 +56,7 @@ pub fn exit(data: impl Operand) -> Exit {
 }
 
 builder! {
-    /// [`exit`] in the making.
+    /// [`exit()`] in the making.
     Exit {} -> one
 }
 
@@ -66,7 +66,7 @@ pub fn loop_cond(input: impl Operand) -> LoopCond {
 }
 
 builder! {
-    /// [`loop_cond`] in the making.
+    /// [`loop_cond()`] in the making.
     LoopCond {} -> one
 }
 
@@ -78,7 +78,7 @@ pub fn merge(inputs: &[impl Operand]) -> Merge {
 }
 
 builder! {
-    /// [`merge`] in the making.
+    /// [`merge()`] in the making.
     Merge {} -> MergeOutputs { output, value_index, }
 }
 
@@ -90,7 +90,7 @@ pub fn next_iteration(data: impl Operand) -> NextIteration {
 }
 
 builder! {
-    /// [`next_iteration`] in the making.
+    /// [`next_iteration()`] in the making.
     NextIteration {} -> one
 }
 
@@ -104,7 +104,7 @@ pub fn ref_enter(data: impl Operand, frame_name: &str) -> RefEnter {
 }
 
 builder! {
-    /// [`ref_enter`] in the making.
+    /// [`ref_enter()`] in the making.
     RefEnter {
         /// `is_constant: bool = false`.
         is_constant = "is_constant": bool;
@@ -121,7 +121,7 @@ pub fn ref_exit(data: impl Operand) -> RefExit {
 }
 
 builder! {
-    /// [`ref_exit`] in the making.
+    /// [`ref_exit()`] in the making.
     RefExit {} -> one
 }
 
@@ -133,7 +133,7 @@ pub fn ref_identity(input: impl Operand) -> RefIdentity {
 }
 
 builder! {
-    /// [`ref_identity`] in the making.
+    /// [`ref_identity()`] in the making.
     RefIdentity {} -> one
 }
 
@@ -145,7 +145,7 @@ pub fn ref_merge(inputs: &[impl Operand]) -> RefMerge {
 }
 
 builder! {
-    /// [`ref_merge`] in the making.
+    /// [`ref_merge()`] in the making.
     RefMerge {} -> RefMergeOutputs { output, value_index, }
 }
 
@@ -157,7 +157,7 @@ pub fn ref_next_iteration(data: impl Operand) -> RefNextIteration {
 }
 
 builder! {
-    /// [`ref_next_iteration`] in the making.
+    /// [`ref_next_iteration()`] in the making.
     RefNextIteration {} -> one
 }
 
@@ -169,7 +169,7 @@ pub fn ref_switch(data: impl Operand, pred: impl Operand) -> RefSwitch {
 }
 
 builder! {
-    /// [`ref_switch`] in the making.
+    /// [`ref_switch()`] in the making.
     RefSwitch {} -> RefSwitchOutputs { output_false, output_true, }
 }
 
@@ -181,6 +181,6 @@ pub fn switch(data: impl Operand, pred: impl Operand) -> Switch {
 }
 
 builder! {
-    /// [`switch`] in the making.
+    /// [`switch()`] in the making.
     Switch {} -> SwitchOutputs { output_false, output_true, }
 }

@@ -21,7 +21,7 @@ pub fn accumulator_apply_gradient(
 }
 
 builder! {
-    /// [`accumulator_apply_gradient`] in the making.
+    /// [`accumulator_apply_gradient()`] in the making.
     AccumulatorApplyGradient {} -> none
 }
 
@@ -31,7 +31,7 @@ pub fn accumulator_num_accumulated(handle: impl Operand) -> AccumulatorNumAccumu
 }
 
 builder! {
-    /// [`accumulator_num_accumulated`] in the making.
+    /// [`accumulator_num_accumulated()`] in the making.
     AccumulatorNumAccumulated {} -> one
 }
 
@@ -44,7 +44,7 @@ pub fn accumulator_set_global_step(
 }
 
 builder! {
-    /// [`accumulator_set_global_step`] in the making.
+    /// [`accumulator_set_global_step()`] in the making.
     AccumulatorSetGlobalStep {} -> none
 }
 
@@ -64,7 +64,7 @@ pub fn accumulator_take_gradient(
 }
 
 builder! {
-    /// [`accumulator_take_gradient`] in the making.
+    /// [`accumulator_take_gradient()`] in the making.
     AccumulatorTakeGradient {} -> one
 }
 
@@ -85,7 +85,7 @@ pub fn conditional_accumulator(
 }
 
 builder! {
-    /// [`conditional_accumulator`] in the making.
+    /// [`conditional_accumulator()`] in the making.
     ConditionalAccumulator {
         /// `container: string = ''`.
         container = "container": &str;
@@ -114,7 +114,7 @@ pub fn empty_tensor_list(
 }
 
 builder! {
-    /// [`empty_tensor_list`] in the making.
+    /// [`empty_tensor_list()`] in the making.
     EmptyTensorList {} -> one
 }
 
@@ -124,7 +124,7 @@ pub fn empty_tensor_map(graph: &Graph) -> EmptyTensorMap {
 }
 
 builder! {
-    /// [`empty_tensor_map`] in the making.
+    /// [`empty_tensor_map()`] in the making.
     EmptyTensorMap {} -> one
 }
 
@@ -140,7 +140,7 @@ pub fn fifo_queue(graph: &Graph, component_types: &[DType]) -> FIFOQueue {
 }
 
 builder! {
-    /// [`fifo_queue`] in the making.
+    /// [`fifo_queue()`] in the making.
     FIFOQueue {
         /// `shapes: list(shape) >= 0 = []`.
         shapes = "shapes": &[PartialShape];
@@ -165,7 +165,7 @@ pub fn fifo_queue_v2(graph: &Graph, component_types: &[DType]) -> FIFOQueueV2 {
 }
 
 builder! {
-    /// [`fifo_queue_v2`] in the making.
+    /// [`fifo_queue_v2()`] in the making.
     FIFOQueueV2 {
         /// `shapes: list(shape) >= 0 = []`.
         shapes = "shapes": &[PartialShape];
@@ -186,7 +186,7 @@ pub fn map_clear(graph: &Graph, dtypes: &[DType]) -> MapClear {
 }
 
 builder! {
-    /// [`map_clear`] in the making.
+    /// [`map_clear()`] in the making.
     MapClear {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -211,7 +211,7 @@ pub fn map_incomplete_size(graph: &Graph, dtypes: &[DType]) -> MapIncompleteSize
 }
 
 builder! {
-    /// [`map_incomplete_size`] in the making.
+    /// [`map_incomplete_size()`] in the making.
     MapIncompleteSize {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -236,7 +236,7 @@ pub fn map_peek(key: impl Operand, indices: impl Operand, dtypes: &[DType]) -> M
 }
 
 builder! {
-    /// [`map_peek`] in the making.
+    /// [`map_peek()`] in the making.
     MapPeek {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -257,7 +257,7 @@ pub fn map_size(graph: &Graph, dtypes: &[DType]) -> MapSize {
 }
 
 builder! {
-    /// [`map_size`] in the making.
+    /// [`map_size()`] in the making.
     MapSize {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -290,7 +290,7 @@ pub fn map_stage(
 }
 
 builder! {
-    /// [`map_stage`] in the making.
+    /// [`map_stage()`] in the making.
     MapStage {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -315,7 +315,7 @@ pub fn map_unstage(key: impl Operand, indices: impl Operand, dtypes: &[DType]) -
 }
 
 builder! {
-    /// [`map_unstage`] in the making.
+    /// [`map_unstage()`] in the making.
     MapUnstage {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -336,7 +336,7 @@ pub fn map_unstage_no_key(indices: impl Operand, dtypes: &[DType]) -> MapUnstage
 }
 
 builder! {
-    /// [`map_unstage_no_key`] in the making.
+    /// [`map_unstage_no_key()`] in the making.
     MapUnstageNoKey {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -357,7 +357,7 @@ pub fn optional_from_value(components: &[impl Operand]) -> OptionalFromValue {
 }
 
 builder! {
-    /// [`optional_from_value`] in the making.
+    /// [`optional_from_value()`] in the making.
     OptionalFromValue {} -> one
 }
 
@@ -377,7 +377,7 @@ pub fn optional_get_value(
 }
 
 builder! {
-    /// [`optional_get_value`] in the making.
+    /// [`optional_get_value()`] in the making.
     OptionalGetValue {} -> list "output_types"
 }
 
@@ -387,7 +387,7 @@ pub fn optional_has_value(optional: impl Operand) -> OptionalHasValue {
 }
 
 builder! {
-    /// [`optional_has_value`] in the making.
+    /// [`optional_has_value()`] in the making.
     OptionalHasValue {} -> one
 }
 
@@ -397,7 +397,7 @@ pub fn optional_none(graph: &Graph) -> OptionalNone {
 }
 
 builder! {
-    /// [`optional_none`] in the making.
+    /// [`optional_none()`] in the making.
     OptionalNone {} -> one
 }
 
@@ -409,7 +409,7 @@ pub fn ordered_map_clear(graph: &Graph, dtypes: &[DType]) -> OrderedMapClear {
 }
 
 builder! {
-    /// [`ordered_map_clear`] in the making.
+    /// [`ordered_map_clear()`] in the making.
     OrderedMapClear {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -434,7 +434,7 @@ pub fn ordered_map_incomplete_size(graph: &Graph, dtypes: &[DType]) -> OrderedMa
 }
 
 builder! {
-    /// [`ordered_map_incomplete_size`] in the making.
+    /// [`ordered_map_incomplete_size()`] in the making.
     OrderedMapIncompleteSize {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -463,7 +463,7 @@ pub fn ordered_map_peek(
 }
 
 builder! {
-    /// [`ordered_map_peek`] in the making.
+    /// [`ordered_map_peek()`] in the making.
     OrderedMapPeek {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -484,7 +484,7 @@ pub fn ordered_map_size(graph: &Graph, dtypes: &[DType]) -> OrderedMapSize {
 }
 
 builder! {
-    /// [`ordered_map_size`] in the making.
+    /// [`ordered_map_size()`] in the making.
     OrderedMapSize {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -517,7 +517,7 @@ pub fn ordered_map_stage(
 }
 
 builder! {
-    /// [`ordered_map_stage`] in the making.
+    /// [`ordered_map_stage()`] in the making.
     OrderedMapStage {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -546,7 +546,7 @@ pub fn ordered_map_unstage(
 }
 
 builder! {
-    /// [`ordered_map_unstage`] in the making.
+    /// [`ordered_map_unstage()`] in the making.
     OrderedMapUnstage {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -572,7 +572,7 @@ pub fn ordered_map_unstage_no_key(
 }
 
 builder! {
-    /// [`ordered_map_unstage_no_key`] in the making.
+    /// [`ordered_map_unstage_no_key()`] in the making.
     OrderedMapUnstageNoKey {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -597,7 +597,7 @@ pub fn padding_fifo_queue(graph: &Graph, component_types: &[DType]) -> PaddingFI
 }
 
 builder! {
-    /// [`padding_fifo_queue`] in the making.
+    /// [`padding_fifo_queue()`] in the making.
     PaddingFIFOQueue {
         /// `shapes: list(shape) >= 0 = []`.
         shapes = "shapes": &[PartialShape];
@@ -622,7 +622,7 @@ pub fn padding_fifo_queue_v2(graph: &Graph, component_types: &[DType]) -> Paddin
 }
 
 builder! {
-    /// [`padding_fifo_queue_v2`] in the making.
+    /// [`padding_fifo_queue_v2()`] in the making.
     PaddingFIFOQueueV2 {
         /// `shapes: list(shape) >= 0 = []`.
         shapes = "shapes": &[PartialShape];
@@ -643,7 +643,7 @@ pub fn priority_queue(graph: &Graph, shapes: &[PartialShape]) -> PriorityQueue {
 }
 
 builder! {
-    /// [`priority_queue`] in the making.
+    /// [`priority_queue()`] in the making.
     PriorityQueue {
         /// `component_types: list(type) >= 0 = []`.
         component_types = "component_types": &[DType];
@@ -664,7 +664,7 @@ pub fn priority_queue_v2(graph: &Graph, shapes: &[PartialShape]) -> PriorityQueu
 }
 
 builder! {
-    /// [`priority_queue_v2`] in the making.
+    /// [`priority_queue_v2()`] in the making.
     PriorityQueueV2 {
         /// `component_types: list(type) >= 0 = []`.
         component_types = "component_types": &[DType];
@@ -683,7 +683,7 @@ pub fn queue_close(handle: impl Operand) -> QueueClose {
 }
 
 builder! {
-    /// [`queue_close`] in the making.
+    /// [`queue_close()`] in the making.
     QueueClose {
         /// `cancel_pending_enqueues: bool = false`.
         cancel_pending_enqueues = "cancel_pending_enqueues": bool;
@@ -696,7 +696,7 @@ pub fn queue_close_v2(handle: impl Operand) -> QueueCloseV2 {
 }
 
 builder! {
-    /// [`queue_close_v2`] in the making.
+    /// [`queue_close_v2()`] in the making.
     QueueCloseV2 {
         /// `cancel_pending_enqueues: bool = false`.
         cancel_pending_enqueues = "cancel_pending_enqueues": bool;
@@ -713,7 +713,7 @@ pub fn queue_dequeue(handle: impl Operand, component_types: &[DType]) -> QueueDe
 }
 
 builder! {
-    /// [`queue_dequeue`] in the making.
+    /// [`queue_dequeue()`] in the making.
     QueueDequeue {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -736,7 +736,7 @@ pub fn queue_dequeue_many(
 }
 
 builder! {
-    /// [`queue_dequeue_many`] in the making.
+    /// [`queue_dequeue_many()`] in the making.
     QueueDequeueMany {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -759,7 +759,7 @@ pub fn queue_dequeue_many_v2(
 }
 
 builder! {
-    /// [`queue_dequeue_many_v2`] in the making.
+    /// [`queue_dequeue_many_v2()`] in the making.
     QueueDequeueManyV2 {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -782,7 +782,7 @@ pub fn queue_dequeue_up_to(
 }
 
 builder! {
-    /// [`queue_dequeue_up_to`] in the making.
+    /// [`queue_dequeue_up_to()`] in the making.
     QueueDequeueUpTo {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -805,7 +805,7 @@ pub fn queue_dequeue_up_to_v2(
 }
 
 builder! {
-    /// [`queue_dequeue_up_to_v2`] in the making.
+    /// [`queue_dequeue_up_to_v2()`] in the making.
     QueueDequeueUpToV2 {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -822,7 +822,7 @@ pub fn queue_dequeue_v2(handle: impl Operand, component_types: &[DType]) -> Queu
 }
 
 builder! {
-    /// [`queue_dequeue_v2`] in the making.
+    /// [`queue_dequeue_v2()`] in the making.
     QueueDequeueV2 {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -837,7 +837,7 @@ pub fn queue_enqueue(handle: impl Operand, components: &[impl Operand]) -> Queue
 }
 
 builder! {
-    /// [`queue_enqueue`] in the making.
+    /// [`queue_enqueue()`] in the making.
     QueueEnqueue {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -852,7 +852,7 @@ pub fn queue_enqueue_many(handle: impl Operand, components: &[impl Operand]) -> 
 }
 
 builder! {
-    /// [`queue_enqueue_many`] in the making.
+    /// [`queue_enqueue_many()`] in the making.
     QueueEnqueueMany {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -870,7 +870,7 @@ pub fn queue_enqueue_many_v2(
 }
 
 builder! {
-    /// [`queue_enqueue_many_v2`] in the making.
+    /// [`queue_enqueue_many_v2()`] in the making.
     QueueEnqueueManyV2 {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -885,7 +885,7 @@ pub fn queue_enqueue_v2(handle: impl Operand, components: &[impl Operand]) -> Qu
 }
 
 builder! {
-    /// [`queue_enqueue_v2`] in the making.
+    /// [`queue_enqueue_v2()`] in the making.
     QueueEnqueueV2 {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
@@ -898,7 +898,7 @@ pub fn queue_is_closed(handle: impl Operand) -> QueueIsClosed {
 }
 
 builder! {
-    /// [`queue_is_closed`] in the making.
+    /// [`queue_is_closed()`] in the making.
     QueueIsClosed {} -> one
 }
 
@@ -908,7 +908,7 @@ pub fn queue_is_closed_v2(handle: impl Operand) -> QueueIsClosedV2 {
 }
 
 builder! {
-    /// [`queue_is_closed_v2`] in the making.
+    /// [`queue_is_closed_v2()`] in the making.
     QueueIsClosedV2 {} -> one
 }
 
@@ -918,7 +918,7 @@ pub fn queue_size(handle: impl Operand) -> QueueSize {
 }
 
 builder! {
-    /// [`queue_size`] in the making.
+    /// [`queue_size()`] in the making.
     QueueSize {} -> one
 }
 
@@ -928,7 +928,7 @@ pub fn queue_size_v2(handle: impl Operand) -> QueueSizeV2 {
 }
 
 builder! {
-    /// [`queue_size_v2`] in the making.
+    /// [`queue_size_v2()`] in the making.
     QueueSizeV2 {} -> one
 }
 
@@ -944,7 +944,7 @@ pub fn random_shuffle_queue(graph: &Graph, component_types: &[DType]) -> RandomS
 }
 
 builder! {
-    /// [`random_shuffle_queue`] in the making.
+    /// [`random_shuffle_queue()`] in the making.
     RandomShuffleQueue {
         /// `shapes: list(shape) >= 0 = []`.
         shapes = "shapes": &[PartialShape];
@@ -975,7 +975,7 @@ pub fn random_shuffle_queue_v2(graph: &Graph, component_types: &[DType]) -> Rand
 }
 
 builder! {
-    /// [`random_shuffle_queue_v2`] in the making.
+    /// [`random_shuffle_queue_v2()`] in the making.
     RandomShuffleQueueV2 {
         /// `shapes: list(shape) >= 0 = []`.
         shapes = "shapes": &[PartialShape];
@@ -1010,7 +1010,7 @@ pub fn resource_accumulator_apply_gradient(
 }
 
 builder! {
-    /// [`resource_accumulator_apply_gradient`] in the making.
+    /// [`resource_accumulator_apply_gradient()`] in the making.
     ResourceAccumulatorApplyGradient {} -> none
 }
 
@@ -1022,7 +1022,7 @@ pub fn resource_accumulator_num_accumulated(
 }
 
 builder! {
-    /// [`resource_accumulator_num_accumulated`] in the making.
+    /// [`resource_accumulator_num_accumulated()`] in the making.
     ResourceAccumulatorNumAccumulated {} -> one
 }
 
@@ -1037,7 +1037,7 @@ pub fn resource_accumulator_set_global_step(
 }
 
 builder! {
-    /// [`resource_accumulator_set_global_step`] in the making.
+    /// [`resource_accumulator_set_global_step()`] in the making.
     ResourceAccumulatorSetGlobalStep {} -> none
 }
 
@@ -1057,7 +1057,7 @@ pub fn resource_accumulator_take_gradient(
 }
 
 builder! {
-    /// [`resource_accumulator_take_gradient`] in the making.
+    /// [`resource_accumulator_take_gradient()`] in the making.
     ResourceAccumulatorTakeGradient {} -> one
 }
 
@@ -1078,7 +1078,7 @@ pub fn resource_conditional_accumulator(
 }
 
 builder! {
-    /// [`resource_conditional_accumulator`] in the making.
+    /// [`resource_conditional_accumulator()`] in the making.
     ResourceConditionalAccumulator {
         /// `container: string = ''`.
         container = "container": &str;
@@ -1113,7 +1113,7 @@ pub fn sparse_accumulator_apply_gradient(
 }
 
 builder! {
-    /// [`sparse_accumulator_apply_gradient`] in the making.
+    /// [`sparse_accumulator_apply_gradient()`] in the making.
     SparseAccumulatorApplyGradient {} -> none
 }
 
@@ -1133,7 +1133,7 @@ pub fn sparse_accumulator_take_gradient(
 }
 
 builder! {
-    /// [`sparse_accumulator_take_gradient`] in the making.
+    /// [`sparse_accumulator_take_gradient()`] in the making.
     SparseAccumulatorTakeGradient {} -> SparseAccumulatorTakeGradientOutputs { indices, values, shape, }
 }
 
@@ -1154,7 +1154,7 @@ pub fn sparse_conditional_accumulator(
 }
 
 builder! {
-    /// [`sparse_conditional_accumulator`] in the making.
+    /// [`sparse_conditional_accumulator()`] in the making.
     SparseConditionalAccumulator {
         /// `container: string = ''`.
         container = "container": &str;
@@ -1171,7 +1171,7 @@ pub fn stack_close_v2(handle: impl Operand) -> StackCloseV2 {
 }
 
 builder! {
-    /// [`stack_close_v2`] in the making.
+    /// [`stack_close_v2()`] in the making.
     StackCloseV2 {} -> none
 }
 
@@ -1183,7 +1183,7 @@ pub fn stack_pop_v2(handle: impl Operand, elem_type: DType) -> StackPopV2 {
 }
 
 builder! {
-    /// [`stack_pop_v2`] in the making.
+    /// [`stack_pop_v2()`] in the making.
     StackPopV2 {} -> one
 }
 
@@ -1195,7 +1195,7 @@ pub fn stack_push_v2(handle: impl Operand, elem: impl Operand) -> StackPushV2 {
 }
 
 builder! {
-    /// [`stack_push_v2`] in the making.
+    /// [`stack_push_v2()`] in the making.
     StackPushV2 {
         /// `swap_memory: bool = false`.
         swap_memory = "swap_memory": bool;
@@ -1210,7 +1210,7 @@ pub fn stack_v2(max_size: impl Operand, elem_type: DType) -> StackV2 {
 }
 
 builder! {
-    /// [`stack_v2`] in the making.
+    /// [`stack_v2()`] in the making.
     StackV2 {
         /// `stack_name: string = ''`.
         stack_name = "stack_name": &str;
@@ -1225,7 +1225,7 @@ pub fn stage(values: &[impl Operand]) -> Stage {
 }
 
 builder! {
-    /// [`stage`] in the making.
+    /// [`stage()`] in the making.
     Stage {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -1246,7 +1246,7 @@ pub fn stage_clear(graph: &Graph, dtypes: &[DType]) -> StageClear {
 }
 
 builder! {
-    /// [`stage_clear`] in the making.
+    /// [`stage_clear()`] in the making.
     StageClear {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -1267,7 +1267,7 @@ pub fn stage_peek(index: impl Operand, dtypes: &[DType]) -> StagePeek {
 }
 
 builder! {
-    /// [`stage_peek`] in the making.
+    /// [`stage_peek()`] in the making.
     StagePeek {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -1288,7 +1288,7 @@ pub fn stage_size(graph: &Graph, dtypes: &[DType]) -> StageSize {
 }
 
 builder! {
-    /// [`stage_size`] in the making.
+    /// [`stage_size()`] in the making.
     StageSize {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;
@@ -1307,7 +1307,7 @@ pub fn tensor_array_close_v3(handle: impl Operand) -> TensorArrayCloseV3 {
 }
 
 builder! {
-    /// [`tensor_array_close_v3`] in the making.
+    /// [`tensor_array_close_v3()`] in the making.
     TensorArrayCloseV3 {} -> none
 }
 
@@ -1327,7 +1327,7 @@ pub fn tensor_array_concat_v3(
 }
 
 builder! {
-    /// [`tensor_array_concat_v3`] in the making.
+    /// [`tensor_array_concat_v3()`] in the making.
     TensorArrayConcatV3 {
         /// `element_shape_except0: shape = {unknown_rank: true}`.
         element_shape_except0 = "element_shape_except0": PartialShape;
@@ -1352,7 +1352,7 @@ pub fn tensor_array_gather_v3(
 }
 
 builder! {
-    /// [`tensor_array_gather_v3`] in the making.
+    /// [`tensor_array_gather_v3()`] in the making.
     TensorArrayGatherV3 {
         /// `element_shape: shape = {unknown_rank: true}`.
         element_shape = "element_shape": PartialShape;
@@ -1375,7 +1375,7 @@ pub fn tensor_array_grad_v3(
 }
 
 builder! {
-    /// [`tensor_array_grad_v3`] in the making.
+    /// [`tensor_array_grad_v3()`] in the making.
     TensorArrayGradV3 {} -> TensorArrayGradV3Outputs { grad_handle, flow_out, }
 }
 
@@ -1397,7 +1397,7 @@ pub fn tensor_array_grad_with_shape(
 }
 
 builder! {
-    /// [`tensor_array_grad_with_shape`] in the making.
+    /// [`tensor_array_grad_with_shape()`] in the making.
     TensorArrayGradWithShape {} -> TensorArrayGradWithShapeOutputs { grad_handle, flow_out, }
 }
 
@@ -1419,7 +1419,7 @@ pub fn tensor_array_read_v3(
 }
 
 builder! {
-    /// [`tensor_array_read_v3`] in the making.
+    /// [`tensor_array_read_v3()`] in the making.
     TensorArrayReadV3 {} -> one
 }
 
@@ -1441,7 +1441,7 @@ pub fn tensor_array_scatter_v3(
 }
 
 builder! {
-    /// [`tensor_array_scatter_v3`] in the making.
+    /// [`tensor_array_scatter_v3()`] in the making.
     TensorArrayScatterV3 {} -> one
 }
 
@@ -1451,7 +1451,7 @@ pub fn tensor_array_size_v3(handle: impl Operand, flow_in: impl Operand) -> Tens
 }
 
 builder! {
-    /// [`tensor_array_size_v3`] in the making.
+    /// [`tensor_array_size_v3()`] in the making.
     TensorArraySizeV3 {} -> one
 }
 
@@ -1473,7 +1473,7 @@ pub fn tensor_array_split_v3(
 }
 
 builder! {
-    /// [`tensor_array_split_v3`] in the making.
+    /// [`tensor_array_split_v3()`] in the making.
     TensorArraySplitV3 {} -> one
 }
 
@@ -1485,7 +1485,7 @@ pub fn tensor_array_v3(size: impl Operand, dtype: DType) -> TensorArrayV3 {
 }
 
 builder! {
-    /// [`tensor_array_v3`] in the making.
+    /// [`tensor_array_v3()`] in the making.
     TensorArrayV3 {
         /// `element_shape: shape = {unknown_rank: true}`.
         element_shape = "element_shape": PartialShape;
@@ -1518,7 +1518,7 @@ pub fn tensor_array_write_v3(
 }
 
 builder! {
-    /// [`tensor_array_write_v3`] in the making.
+    /// [`tensor_array_write_v3()`] in the making.
     TensorArrayWriteV3 {} -> one
 }
 
@@ -1532,7 +1532,7 @@ pub fn tensor_list_concat(input_handle: impl Operand, element_dtype: DType) -> T
 }
 
 builder! {
-    /// [`tensor_list_concat`] in the making.
+    /// [`tensor_list_concat()`] in the making.
     TensorListConcat {
         /// `element_shape: shape = {unknown_rank: true}`.
         element_shape = "element_shape": PartialShape;
@@ -1555,7 +1555,7 @@ pub fn tensor_list_concat_lists(
 }
 
 builder! {
-    /// [`tensor_list_concat_lists`] in the making.
+    /// [`tensor_list_concat_lists()`] in the making.
     TensorListConcatLists {} -> one
 }
 
@@ -1579,7 +1579,7 @@ pub fn tensor_list_concat_v2(
 }
 
 builder! {
-    /// [`tensor_list_concat_v2`] in the making.
+    /// [`tensor_list_concat_v2()`] in the making.
     TensorListConcatV2 {} -> TensorListConcatV2Outputs { tensor, lengths, }
 }
 
@@ -1596,7 +1596,7 @@ pub fn tensor_list_element_shape(
 }
 
 builder! {
-    /// [`tensor_list_element_shape`] in the making.
+    /// [`tensor_list_element_shape()`] in the making.
     TensorListElementShape {} -> one
 }
 
@@ -1611,7 +1611,7 @@ pub fn tensor_list_from_tensor(
 }
 
 builder! {
-    /// [`tensor_list_from_tensor`] in the making.
+    /// [`tensor_list_from_tensor()`] in the making.
     TensorListFromTensor {} -> one
 }
 
@@ -1633,7 +1633,7 @@ pub fn tensor_list_gather(
 }
 
 builder! {
-    /// [`tensor_list_gather`] in the making.
+    /// [`tensor_list_gather()`] in the making.
     TensorListGather {} -> one
 }
 
@@ -1657,7 +1657,7 @@ pub fn tensor_list_get_item(
 }
 
 builder! {
-    /// [`tensor_list_get_item`] in the making.
+    /// [`tensor_list_get_item()`] in the making.
     TensorListGetItem {} -> one
 }
 
@@ -1667,7 +1667,7 @@ pub fn tensor_list_length(input_handle: impl Operand) -> TensorListLength {
 }
 
 builder! {
-    /// [`tensor_list_length`] in the making.
+    /// [`tensor_list_length()`] in the making.
     TensorListLength {} -> one
 }
 
@@ -1687,7 +1687,7 @@ pub fn tensor_list_pop_back(
 }
 
 builder! {
-    /// [`tensor_list_pop_back`] in the making.
+    /// [`tensor_list_pop_back()`] in the making.
     TensorListPopBack {} -> TensorListPopBackOutputs { output_handle, tensor, }
 }
 
@@ -1702,7 +1702,7 @@ pub fn tensor_list_push_back(
 }
 
 builder! {
-    /// [`tensor_list_push_back`] in the making.
+    /// [`tensor_list_push_back()`] in the making.
     TensorListPushBack {} -> one
 }
 
@@ -1717,7 +1717,7 @@ pub fn tensor_list_push_back_batch(
 }
 
 builder! {
-    /// [`tensor_list_push_back_batch`] in the making.
+    /// [`tensor_list_push_back_batch()`] in the making.
     TensorListPushBackBatch {} -> one
 }
 
@@ -1739,7 +1739,7 @@ pub fn tensor_list_reserve(
 }
 
 builder! {
-    /// [`tensor_list_reserve`] in the making.
+    /// [`tensor_list_reserve()`] in the making.
     TensorListReserve {} -> one
 }
 
@@ -1749,7 +1749,7 @@ pub fn tensor_list_resize(input_handle: impl Operand, size: impl Operand) -> Ten
 }
 
 builder! {
-    /// [`tensor_list_resize`] in the making.
+    /// [`tensor_list_resize()`] in the making.
     TensorListResize {} -> one
 }
 
@@ -1769,7 +1769,7 @@ pub fn tensor_list_scatter(
 }
 
 builder! {
-    /// [`tensor_list_scatter`] in the making.
+    /// [`tensor_list_scatter()`] in the making.
     TensorListScatter {} -> one
 }
 
@@ -1789,7 +1789,7 @@ pub fn tensor_list_scatter_into_existing_list(
 }
 
 builder! {
-    /// [`tensor_list_scatter_into_existing_list`] in the making.
+    /// [`tensor_list_scatter_into_existing_list()`] in the making.
     TensorListScatterIntoExistingList {} -> one
 }
 
@@ -1811,7 +1811,7 @@ pub fn tensor_list_scatter_v2(
 }
 
 builder! {
-    /// [`tensor_list_scatter_v2`] in the making.
+    /// [`tensor_list_scatter_v2()`] in the making.
     TensorListScatterV2 {} -> one
 }
 
@@ -1831,7 +1831,7 @@ pub fn tensor_list_set_item(
 }
 
 builder! {
-    /// [`tensor_list_set_item`] in the making.
+    /// [`tensor_list_set_item()`] in the making.
     TensorListSetItem {
         /// `resize_if_index_out_of_bounds: bool = false`.
         resize_if_index_out_of_bounds = "resize_if_index_out_of_bounds": bool;
@@ -1854,7 +1854,7 @@ pub fn tensor_list_split(
 }
 
 builder! {
-    /// [`tensor_list_split`] in the making.
+    /// [`tensor_list_split()`] in the making.
     TensorListSplit {} -> one
 }
 
@@ -1874,7 +1874,7 @@ pub fn tensor_list_stack(
 }
 
 builder! {
-    /// [`tensor_list_stack`] in the making.
+    /// [`tensor_list_stack()`] in the making.
     TensorListStack {
         /// `num_elements: int = -1`.
         num_elements = "num_elements": i64;
@@ -1899,7 +1899,7 @@ pub fn tensor_map_erase(
 }
 
 builder! {
-    /// [`tensor_map_erase`] in the making.
+    /// [`tensor_map_erase()`] in the making.
     TensorMapErase {} -> one
 }
 
@@ -1911,7 +1911,7 @@ pub fn tensor_map_has_key(input_handle: impl Operand, key: impl Operand) -> Tens
 }
 
 builder! {
-    /// [`tensor_map_has_key`] in the making.
+    /// [`tensor_map_has_key()`] in the making.
     TensorMapHasKey {} -> one
 }
 
@@ -1931,7 +1931,7 @@ pub fn tensor_map_insert(
 }
 
 builder! {
-    /// [`tensor_map_insert`] in the making.
+    /// [`tensor_map_insert()`] in the making.
     TensorMapInsert {} -> one
 }
 
@@ -1953,7 +1953,7 @@ pub fn tensor_map_lookup(
 }
 
 builder! {
-    /// [`tensor_map_lookup`] in the making.
+    /// [`tensor_map_lookup()`] in the making.
     TensorMapLookup {} -> one
 }
 
@@ -1963,7 +1963,7 @@ pub fn tensor_map_size(input_handle: impl Operand) -> TensorMapSize {
 }
 
 builder! {
-    /// [`tensor_map_size`] in the making.
+    /// [`tensor_map_size()`] in the making.
     TensorMapSize {} -> one
 }
 
@@ -1977,7 +1977,7 @@ pub fn tensor_map_stack_keys(input_handle: impl Operand, key_dtype: DType) -> Te
 }
 
 builder! {
-    /// [`tensor_map_stack_keys`] in the making.
+    /// [`tensor_map_stack_keys()`] in the making.
     TensorMapStackKeys {} -> one
 }
 
@@ -1989,7 +1989,7 @@ pub fn unstage(graph: &Graph, dtypes: &[DType]) -> Unstage {
 }
 
 builder! {
-    /// [`unstage`] in the making.
+    /// [`unstage()`] in the making.
     Unstage {
         /// `capacity: int >= 0 = 0`.
         capacity = "capacity": i64;

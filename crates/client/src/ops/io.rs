@@ -15,7 +15,7 @@ pub fn merge_v2_checkpoints(
 }
 
 builder! {
-    /// [`merge_v2_checkpoints`] in the making.
+    /// [`merge_v2_checkpoints()`] in the making.
     MergeV2Checkpoints {
         /// `delete_old_dirs: bool = true`.
         delete_old_dirs = "delete_old_dirs": bool;
@@ -32,7 +32,7 @@ pub fn parse_tensor(serialized: impl Operand, out_type: DType) -> ParseTensor {
 }
 
 builder! {
-    /// [`parse_tensor`] in the making.
+    /// [`parse_tensor()`] in the making.
     ParseTensor {} -> one
 }
 
@@ -42,7 +42,7 @@ pub fn read_file(filename: impl Operand) -> ReadFile {
 }
 
 builder! {
-    /// [`read_file`] in the making.
+    /// [`read_file()`] in the making.
     ReadFile {} -> one
 }
 
@@ -64,7 +64,7 @@ pub fn restore_v2(
 }
 
 builder! {
-    /// [`restore_v2`] in the making.
+    /// [`restore_v2()`] in the making.
     RestoreV2 {} -> list "dtypes"
 }
 
@@ -86,7 +86,7 @@ pub fn save_v2(
 }
 
 builder! {
-    /// [`save_v2`] in the making.
+    /// [`save_v2()`] in the making.
     SaveV2 {} -> none
 }
 
@@ -98,7 +98,7 @@ pub fn serialize_tensor(tensor: impl Operand) -> SerializeTensor {
 }
 
 builder! {
-    /// [`serialize_tensor`] in the making.
+    /// [`serialize_tensor()`] in the making.
     SerializeTensor {} -> one
 }
 
@@ -116,7 +116,7 @@ pub fn sharded_filename(
 }
 
 builder! {
-    /// [`sharded_filename`] in the making.
+    /// [`sharded_filename()`] in the making.
     ShardedFilename {} -> one
 }
 
@@ -126,7 +126,7 @@ pub fn sharded_filespec(basename: impl Operand, num_shards: impl Operand) -> Sha
 }
 
 builder! {
-    /// [`sharded_filespec`] in the making.
+    /// [`sharded_filespec()`] in the making.
     ShardedFilespec {} -> one
 }
 
@@ -136,6 +136,6 @@ pub fn write_file(filename: impl Operand, contents: impl Operand) -> WriteFile {
 }
 
 builder! {
-    /// [`write_file`] in the making.
+    /// [`write_file()`] in the making.
     WriteFile {} -> none
 }

@@ -12,7 +12,7 @@ pub fn banded_triangular_solve(matrix: impl Operand, rhs: impl Operand) -> Bande
 }
 
 builder! {
-    /// [`banded_triangular_solve`] in the making.
+    /// [`banded_triangular_solve()`] in the making.
     BandedTriangularSolve {
         /// `lower: bool = true`.
         lower = "lower": bool;
@@ -29,7 +29,7 @@ pub fn cholesky(input: impl Operand) -> Cholesky {
 }
 
 builder! {
-    /// [`cholesky`] in the making.
+    /// [`cholesky()`] in the making.
     Cholesky {} -> one
 }
 
@@ -43,7 +43,7 @@ pub fn eig(input: impl Operand, tout: DType) -> Eig {
 }
 
 builder! {
-    /// [`eig`] in the making.
+    /// [`eig()`] in the making.
     Eig {
         /// `compute_v: bool = true`.
         compute_v = "compute_v": bool;
@@ -58,7 +58,7 @@ pub fn log_matrix_determinant(input: impl Operand) -> LogMatrixDeterminant {
 }
 
 builder! {
-    /// [`log_matrix_determinant`] in the making.
+    /// [`log_matrix_determinant()`] in the making.
     LogMatrixDeterminant {} -> LogMatrixDeterminantOutputs { sign, log_abs_determinant, }
 }
 
@@ -70,7 +70,7 @@ pub fn lu(input: impl Operand) -> Lu {
 }
 
 builder! {
-    /// [`lu`] in the making.
+    /// [`lu()`] in the making.
     Lu {
         /// `output_idx_type: {int32, int64} = DT_INT32`.
         output_idx_type = "output_idx_type": DType;
@@ -85,7 +85,7 @@ pub fn matrix_determinant(input: impl Operand) -> MatrixDeterminant {
 }
 
 builder! {
-    /// [`matrix_determinant`] in the making.
+    /// [`matrix_determinant()`] in the making.
     MatrixDeterminant {} -> one
 }
 
@@ -97,7 +97,7 @@ pub fn matrix_inverse(input: impl Operand) -> MatrixInverse {
 }
 
 builder! {
-    /// [`matrix_inverse`] in the making.
+    /// [`matrix_inverse()`] in the making.
     MatrixInverse {
         /// `adjoint: bool = false`.
         adjoint = "adjoint": bool;
@@ -112,7 +112,7 @@ pub fn matrix_solve(matrix: impl Operand, rhs: impl Operand) -> MatrixSolve {
 }
 
 builder! {
-    /// [`matrix_solve`] in the making.
+    /// [`matrix_solve()`] in the making.
     MatrixSolve {
         /// `adjoint: bool = false`.
         adjoint = "adjoint": bool;
@@ -135,7 +135,7 @@ pub fn matrix_solve_ls(
 }
 
 builder! {
-    /// [`matrix_solve_ls`] in the making.
+    /// [`matrix_solve_ls()`] in the making.
     MatrixSolveLs {
         /// `fast: bool = true`.
         fast = "fast": bool;
@@ -150,7 +150,7 @@ pub fn matrix_triangular_solve(matrix: impl Operand, rhs: impl Operand) -> Matri
 }
 
 builder! {
-    /// [`matrix_triangular_solve`] in the making.
+    /// [`matrix_triangular_solve()`] in the making.
     MatrixTriangularSolve {
         /// `lower: bool = true`.
         lower = "lower": bool;
@@ -167,7 +167,7 @@ pub fn self_adjoint_eig_v2(input: impl Operand) -> SelfAdjointEigV2 {
 }
 
 builder! {
-    /// [`self_adjoint_eig_v2`] in the making.
+    /// [`self_adjoint_eig_v2()`] in the making.
     SelfAdjointEigV2 {
         /// `compute_v: bool = true`.
         compute_v = "compute_v": bool;
@@ -182,7 +182,7 @@ pub fn svd(input: impl Operand) -> Svd {
 }
 
 builder! {
-    /// [`svd`] in the making.
+    /// [`svd()`] in the making.
     Svd {
         /// `compute_uv: bool = true`.
         compute_uv = "compute_uv": bool;
@@ -199,7 +199,7 @@ pub fn tridiagonal_solve(diagonals: impl Operand, rhs: impl Operand) -> Tridiago
 }
 
 builder! {
-    /// [`tridiagonal_solve`] in the making.
+    /// [`tridiagonal_solve()`] in the making.
     TridiagonalSolve {
         /// `partial_pivoting: bool = true`.
         partial_pivoting = "partial_pivoting": bool;

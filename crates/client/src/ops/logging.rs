@@ -12,7 +12,7 @@ pub fn assert(condition: impl Operand, data: &[impl Operand]) -> Assert {
 }
 
 builder! {
-    /// [`assert`] in the making.
+    /// [`assert()`] in the making.
     Assert {
         /// `summarize: int = 3`.
         summarize = "summarize": i64;
@@ -27,7 +27,7 @@ pub fn print(input: impl Operand, data: &[impl Operand]) -> Print {
 }
 
 builder! {
-    /// [`print`] in the making.
+    /// [`print()`] in the making.
     Print {
         /// `message: string = ''`.
         message = "message": &str;
@@ -44,7 +44,7 @@ pub fn print_v2(input: impl Operand) -> PrintV2 {
 }
 
 builder! {
-    /// [`print_v2`] in the making.
+    /// [`print_v2()`] in the making.
     PrintV2 {
         /// `output_stream: string = 'stderr'`.
         output_stream = "output_stream": &str;
@@ -59,6 +59,6 @@ pub fn timestamp(graph: &Graph) -> Timestamp {
 }
 
 builder! {
-    /// [`timestamp`] in the making.
+    /// [`timestamp()`] in the making.
     Timestamp {} -> one
 }

@@ -12,7 +12,7 @@ pub fn abs(x: impl Operand) -> Abs {
 }
 
 builder! {
-    /// [`abs`] in the making.
+    /// [`abs()`] in the making.
     Abs {} -> one
 }
 
@@ -26,7 +26,7 @@ pub fn accumulate_n_v2(inputs: &[impl Operand], shape: PartialShape) -> Accumula
 }
 
 builder! {
-    /// [`accumulate_n_v2`] in the making.
+    /// [`accumulate_n_v2()`] in the making.
     AccumulateNV2 {} -> one
 }
 
@@ -38,7 +38,7 @@ pub fn acos(x: impl Operand) -> Acos {
 }
 
 builder! {
-    /// [`acos`] in the making.
+    /// [`acos()`] in the making.
     Acos {} -> one
 }
 
@@ -50,7 +50,7 @@ pub fn acosh(x: impl Operand) -> Acosh {
 }
 
 builder! {
-    /// [`acosh`] in the making.
+    /// [`acosh()`] in the making.
     Acosh {} -> one
 }
 
@@ -62,7 +62,7 @@ pub fn add(x: impl Operand, y: impl Operand) -> Add {
 }
 
 builder! {
-    /// [`add`] in the making.
+    /// [`add()`] in the making.
     Add {} -> one
 }
 
@@ -74,7 +74,7 @@ pub fn add_n(inputs: &[impl Operand]) -> AddN {
 }
 
 builder! {
-    /// [`add_n`] in the making.
+    /// [`add_n()`] in the making.
     AddN {} -> one
 }
 
@@ -86,7 +86,7 @@ pub fn add_v2(x: impl Operand, y: impl Operand) -> AddV2 {
 }
 
 builder! {
-    /// [`add_v2`] in the making.
+    /// [`add_v2()`] in the making.
     AddV2 {} -> one
 }
 
@@ -98,7 +98,7 @@ pub fn all(input: impl Operand, reduction_indices: impl Operand) -> All {
 }
 
 builder! {
-    /// [`all`] in the making.
+    /// [`all()`] in the making.
     All {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -113,7 +113,7 @@ pub fn angle(input: impl Operand) -> Angle {
 }
 
 builder! {
-    /// [`angle`] in the making.
+    /// [`angle()`] in the making.
     Angle {
         /// `Tout: {float, double} = DT_FLOAT`.
         tout = "Tout": DType;
@@ -128,7 +128,7 @@ pub fn any(input: impl Operand, reduction_indices: impl Operand) -> Any {
 }
 
 builder! {
-    /// [`any`] in the making.
+    /// [`any()`] in the making.
     Any {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -143,7 +143,7 @@ pub fn approximate_equal(x: impl Operand, y: impl Operand) -> ApproximateEqual {
 }
 
 builder! {
-    /// [`approximate_equal`] in the making.
+    /// [`approximate_equal()`] in the making.
     ApproximateEqual {
         /// `tolerance: float = 1e-05`.
         tolerance = "tolerance": f32;
@@ -158,7 +158,7 @@ pub fn arg_max(input: impl Operand, dimension: impl Operand) -> ArgMax {
 }
 
 builder! {
-    /// [`arg_max`] in the making.
+    /// [`arg_max()`] in the making.
     ArgMax {
         /// `output_type: {int16, uint16, int32, int64} = DT_INT64`.
         output_type = "output_type": DType;
@@ -173,7 +173,7 @@ pub fn arg_min(input: impl Operand, dimension: impl Operand) -> ArgMin {
 }
 
 builder! {
-    /// [`arg_min`] in the making.
+    /// [`arg_min()`] in the making.
     ArgMin {
         /// `output_type: {int32, int64} = DT_INT64`.
         output_type = "output_type": DType;
@@ -188,7 +188,7 @@ pub fn asin(x: impl Operand) -> Asin {
 }
 
 builder! {
-    /// [`asin`] in the making.
+    /// [`asin()`] in the making.
     Asin {} -> one
 }
 
@@ -200,7 +200,7 @@ pub fn asinh(x: impl Operand) -> Asinh {
 }
 
 builder! {
-    /// [`asinh`] in the making.
+    /// [`asinh()`] in the making.
     Asinh {} -> one
 }
 
@@ -212,7 +212,7 @@ pub fn atan(x: impl Operand) -> Atan {
 }
 
 builder! {
-    /// [`atan`] in the making.
+    /// [`atan()`] in the making.
     Atan {} -> one
 }
 
@@ -224,7 +224,7 @@ pub fn atan2(y: impl Operand, x: impl Operand) -> Atan2 {
 }
 
 builder! {
-    /// [`atan2`] in the making.
+    /// [`atan2()`] in the making.
     Atan2 {} -> one
 }
 
@@ -236,7 +236,7 @@ pub fn atanh(x: impl Operand) -> Atanh {
 }
 
 builder! {
-    /// [`atanh`] in the making.
+    /// [`atanh()`] in the making.
     Atanh {} -> one
 }
 
@@ -248,7 +248,7 @@ pub fn batch_mat_mul(x: impl Operand, y: impl Operand) -> BatchMatMul {
 }
 
 builder! {
-    /// [`batch_mat_mul`] in the making.
+    /// [`batch_mat_mul()`] in the making.
     BatchMatMul {
         /// `adj_x: bool = false`.
         adj_x = "adj_x": bool;
@@ -269,7 +269,7 @@ pub fn batch_mat_mul_v2(x: impl Operand, y: impl Operand) -> BatchMatMulV2 {
 }
 
 builder! {
-    /// [`batch_mat_mul_v2`] in the making.
+    /// [`batch_mat_mul_v2()`] in the making.
     BatchMatMulV2 {
         /// `adj_x: bool = false`.
         adj_x = "adj_x": bool;
@@ -296,7 +296,7 @@ pub fn batch_mat_mul_v3(x: impl Operand, y: impl Operand, tout: DType) -> BatchM
 }
 
 builder! {
-    /// [`batch_mat_mul_v3`] in the making.
+    /// [`batch_mat_mul_v3()`] in the making.
     BatchMatMulV3 {
         /// `adj_x: bool = false`.
         adj_x = "adj_x": bool;
@@ -317,7 +317,7 @@ pub fn betainc(a: impl Operand, b: impl Operand, x: impl Operand) -> Betainc {
 }
 
 builder! {
-    /// [`betainc`] in the making.
+    /// [`betainc()`] in the making.
     Betainc {} -> one
 }
 
@@ -329,7 +329,7 @@ pub fn bitwise_and(x: impl Operand, y: impl Operand) -> BitwiseAnd {
 }
 
 builder! {
-    /// [`bitwise_and`] in the making.
+    /// [`bitwise_and()`] in the making.
     BitwiseAnd {} -> one
 }
 
@@ -341,7 +341,7 @@ pub fn bitwise_or(x: impl Operand, y: impl Operand) -> BitwiseOr {
 }
 
 builder! {
-    /// [`bitwise_or`] in the making.
+    /// [`bitwise_or()`] in the making.
     BitwiseOr {} -> one
 }
 
@@ -353,7 +353,7 @@ pub fn bitwise_xor(x: impl Operand, y: impl Operand) -> BitwiseXor {
 }
 
 builder! {
-    /// [`bitwise_xor`] in the making.
+    /// [`bitwise_xor()`] in the making.
     BitwiseXor {} -> one
 }
 
@@ -367,7 +367,7 @@ pub fn bucketize(input: impl Operand, boundaries: &[f32]) -> Bucketize {
 }
 
 builder! {
-    /// [`bucketize`] in the making.
+    /// [`bucketize()`] in the making.
     Bucketize {} -> one
 }
 
@@ -381,7 +381,7 @@ pub fn cast(x: impl Operand, dst_t: DType) -> Cast {
 }
 
 builder! {
-    /// [`cast`] in the making.
+    /// [`cast()`] in the making.
     Cast {
         /// `Truncate: bool = false`.
         truncate = "Truncate": bool;
@@ -396,7 +396,7 @@ pub fn ceil(x: impl Operand) -> Ceil {
 }
 
 builder! {
-    /// [`ceil`] in the making.
+    /// [`ceil()`] in the making.
     Ceil {} -> one
 }
 
@@ -410,7 +410,7 @@ pub fn check_numerics(tensor: impl Operand, message: &str) -> CheckNumerics {
 }
 
 builder! {
-    /// [`check_numerics`] in the making.
+    /// [`check_numerics()`] in the making.
     CheckNumerics {} -> one
 }
 
@@ -424,7 +424,7 @@ pub fn check_numerics_v2(tensor: impl Operand, message: &str) -> CheckNumericsV2
 }
 
 builder! {
-    /// [`check_numerics_v2`] in the making.
+    /// [`check_numerics_v2()`] in the making.
     CheckNumericsV2 {} -> one
 }
 
@@ -444,7 +444,7 @@ pub fn clip_by_value(
 }
 
 builder! {
-    /// [`clip_by_value`] in the making.
+    /// [`clip_by_value()`] in the making.
     ClipByValue {} -> one
 }
 
@@ -456,7 +456,7 @@ pub fn complex(real: impl Operand, imag: impl Operand) -> Complex {
 }
 
 builder! {
-    /// [`complex`] in the making.
+    /// [`complex()`] in the making.
     Complex {
         /// `Tout: {complex64, complex128} = DT_COMPLEX64`.
         tout = "Tout": DType;
@@ -471,7 +471,7 @@ pub fn complex_abs(x: impl Operand) -> ComplexAbs {
 }
 
 builder! {
-    /// [`complex_abs`] in the making.
+    /// [`complex_abs()`] in the making.
     ComplexAbs {
         /// `Tout: {float, double} = DT_FLOAT`.
         tout = "Tout": DType;
@@ -486,7 +486,7 @@ pub fn conj(input: impl Operand) -> Conj {
 }
 
 builder! {
-    /// [`conj`] in the making.
+    /// [`conj()`] in the making.
     Conj {} -> one
 }
 
@@ -498,7 +498,7 @@ pub fn cos(x: impl Operand) -> Cos {
 }
 
 builder! {
-    /// [`cos`] in the making.
+    /// [`cos()`] in the making.
     Cos {} -> one
 }
 
@@ -510,7 +510,7 @@ pub fn cosh(x: impl Operand) -> Cosh {
 }
 
 builder! {
-    /// [`cosh`] in the making.
+    /// [`cosh()`] in the making.
     Cosh {} -> one
 }
 
@@ -522,7 +522,7 @@ pub fn cross(a: impl Operand, b: impl Operand) -> Cross {
 }
 
 builder! {
-    /// [`cross`] in the making.
+    /// [`cross()`] in the making.
     Cross {} -> one
 }
 
@@ -534,7 +534,7 @@ pub fn cumprod(x: impl Operand, axis: impl Operand) -> Cumprod {
 }
 
 builder! {
-    /// [`cumprod`] in the making.
+    /// [`cumprod()`] in the making.
     Cumprod {
         /// `exclusive: bool = false`.
         exclusive = "exclusive": bool;
@@ -551,7 +551,7 @@ pub fn cumsum(x: impl Operand, axis: impl Operand) -> Cumsum {
 }
 
 builder! {
-    /// [`cumsum`] in the making.
+    /// [`cumsum()`] in the making.
     Cumsum {
         /// `exclusive: bool = false`.
         exclusive = "exclusive": bool;
@@ -568,7 +568,7 @@ pub fn cumulative_logsumexp(x: impl Operand, axis: impl Operand) -> CumulativeLo
 }
 
 builder! {
-    /// [`cumulative_logsumexp`] in the making.
+    /// [`cumulative_logsumexp()`] in the making.
     CumulativeLogsumexp {
         /// `exclusive: bool = false`.
         exclusive = "exclusive": bool;
@@ -585,7 +585,7 @@ pub fn digamma(x: impl Operand) -> Digamma {
 }
 
 builder! {
-    /// [`digamma`] in the making.
+    /// [`digamma()`] in the making.
     Digamma {} -> one
 }
 
@@ -597,7 +597,7 @@ pub fn div(x: impl Operand, y: impl Operand) -> Div {
 }
 
 builder! {
-    /// [`div`] in the making.
+    /// [`div()`] in the making.
     Div {} -> one
 }
 
@@ -609,7 +609,7 @@ pub fn div_no_nan(x: impl Operand, y: impl Operand) -> DivNoNan {
 }
 
 builder! {
-    /// [`div_no_nan`] in the making.
+    /// [`div_no_nan()`] in the making.
     DivNoNan {} -> one
 }
 
@@ -623,7 +623,7 @@ pub fn einsum(inputs: &[impl Operand], equation: &str) -> Einsum {
 }
 
 builder! {
-    /// [`einsum`] in the making.
+    /// [`einsum()`] in the making.
     Einsum {} -> one
 }
 
@@ -635,7 +635,7 @@ pub fn equal(x: impl Operand, y: impl Operand) -> Equal {
 }
 
 builder! {
-    /// [`equal`] in the making.
+    /// [`equal()`] in the making.
     Equal {
         /// `incompatible_shape_error: bool = true`.
         incompatible_shape_error = "incompatible_shape_error": bool;
@@ -650,7 +650,7 @@ pub fn erf(x: impl Operand) -> Erf {
 }
 
 builder! {
-    /// [`erf`] in the making.
+    /// [`erf()`] in the making.
     Erf {} -> one
 }
 
@@ -662,7 +662,7 @@ pub fn erfc(x: impl Operand) -> Erfc {
 }
 
 builder! {
-    /// [`erfc`] in the making.
+    /// [`erfc()`] in the making.
     Erfc {} -> one
 }
 
@@ -674,7 +674,7 @@ pub fn erfinv(x: impl Operand) -> Erfinv {
 }
 
 builder! {
-    /// [`erfinv`] in the making.
+    /// [`erfinv()`] in the making.
     Erfinv {} -> one
 }
 
@@ -686,7 +686,7 @@ pub fn euclidean_norm(input: impl Operand, reduction_indices: impl Operand) -> E
 }
 
 builder! {
-    /// [`euclidean_norm`] in the making.
+    /// [`euclidean_norm()`] in the making.
     EuclideanNorm {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -701,7 +701,7 @@ pub fn exp(x: impl Operand) -> Exp {
 }
 
 builder! {
-    /// [`exp`] in the making.
+    /// [`exp()`] in the making.
     Exp {} -> one
 }
 
@@ -713,7 +713,7 @@ pub fn expm1(x: impl Operand) -> Expm1 {
 }
 
 builder! {
-    /// [`expm1`] in the making.
+    /// [`expm1()`] in the making.
     Expm1 {} -> one
 }
 
@@ -725,7 +725,7 @@ pub fn floor(x: impl Operand) -> Floor {
 }
 
 builder! {
-    /// [`floor`] in the making.
+    /// [`floor()`] in the making.
     Floor {} -> one
 }
 
@@ -737,7 +737,7 @@ pub fn floor_div(x: impl Operand, y: impl Operand) -> FloorDiv {
 }
 
 builder! {
-    /// [`floor_div`] in the making.
+    /// [`floor_div()`] in the making.
     FloorDiv {} -> one
 }
 
@@ -749,7 +749,7 @@ pub fn floor_mod(x: impl Operand, y: impl Operand) -> FloorMod {
 }
 
 builder! {
-    /// [`floor_mod`] in the making.
+    /// [`floor_mod()`] in the making.
     FloorMod {} -> one
 }
 
@@ -761,7 +761,7 @@ pub fn greater(x: impl Operand, y: impl Operand) -> Greater {
 }
 
 builder! {
-    /// [`greater`] in the making.
+    /// [`greater()`] in the making.
     Greater {} -> one
 }
 
@@ -773,7 +773,7 @@ pub fn greater_equal(x: impl Operand, y: impl Operand) -> GreaterEqual {
 }
 
 builder! {
-    /// [`greater_equal`] in the making.
+    /// [`greater_equal()`] in the making.
     GreaterEqual {} -> one
 }
 
@@ -793,7 +793,7 @@ pub fn histogram_fixed_width(
 }
 
 builder! {
-    /// [`histogram_fixed_width`] in the making.
+    /// [`histogram_fixed_width()`] in the making.
     HistogramFixedWidth {
         /// `dtype: {int32, int64} = DT_INT32`.
         dtype = "dtype": DType;
@@ -808,7 +808,7 @@ pub fn igamma(a: impl Operand, x: impl Operand) -> Igamma {
 }
 
 builder! {
-    /// [`igamma`] in the making.
+    /// [`igamma()`] in the making.
     Igamma {} -> one
 }
 
@@ -820,7 +820,7 @@ pub fn igamma_grad_a(a: impl Operand, x: impl Operand) -> IgammaGradA {
 }
 
 builder! {
-    /// [`igamma_grad_a`] in the making.
+    /// [`igamma_grad_a()`] in the making.
     IgammaGradA {} -> one
 }
 
@@ -832,7 +832,7 @@ pub fn igammac(a: impl Operand, x: impl Operand) -> Igammac {
 }
 
 builder! {
-    /// [`igammac`] in the making.
+    /// [`igammac()`] in the making.
     Igammac {} -> one
 }
 
@@ -844,7 +844,7 @@ pub fn imag(input: impl Operand) -> Imag {
 }
 
 builder! {
-    /// [`imag`] in the making.
+    /// [`imag()`] in the making.
     Imag {
         /// `Tout: {float, double} = DT_FLOAT`.
         tout = "Tout": DType;
@@ -859,7 +859,7 @@ pub fn inv(x: impl Operand) -> Inv {
 }
 
 builder! {
-    /// [`inv`] in the making.
+    /// [`inv()`] in the making.
     Inv {} -> one
 }
 
@@ -871,7 +871,7 @@ pub fn inv_grad(y: impl Operand, dy: impl Operand) -> InvGrad {
 }
 
 builder! {
-    /// [`inv_grad`] in the making.
+    /// [`inv_grad()`] in the making.
     InvGrad {} -> one
 }
 
@@ -883,7 +883,7 @@ pub fn invert(x: impl Operand) -> Invert {
 }
 
 builder! {
-    /// [`invert`] in the making.
+    /// [`invert()`] in the making.
     Invert {} -> one
 }
 
@@ -895,7 +895,7 @@ pub fn is_finite(x: impl Operand) -> IsFinite {
 }
 
 builder! {
-    /// [`is_finite`] in the making.
+    /// [`is_finite()`] in the making.
     IsFinite {} -> one
 }
 
@@ -907,7 +907,7 @@ pub fn is_inf(x: impl Operand) -> IsInf {
 }
 
 builder! {
-    /// [`is_inf`] in the making.
+    /// [`is_inf()`] in the making.
     IsInf {} -> one
 }
 
@@ -919,7 +919,7 @@ pub fn is_nan(x: impl Operand) -> IsNan {
 }
 
 builder! {
-    /// [`is_nan`] in the making.
+    /// [`is_nan()`] in the making.
     IsNan {} -> one
 }
 
@@ -931,7 +931,7 @@ pub fn left_shift(x: impl Operand, y: impl Operand) -> LeftShift {
 }
 
 builder! {
-    /// [`left_shift`] in the making.
+    /// [`left_shift()`] in the making.
     LeftShift {} -> one
 }
 
@@ -943,7 +943,7 @@ pub fn less(x: impl Operand, y: impl Operand) -> Less {
 }
 
 builder! {
-    /// [`less`] in the making.
+    /// [`less()`] in the making.
     Less {} -> one
 }
 
@@ -955,7 +955,7 @@ pub fn less_equal(x: impl Operand, y: impl Operand) -> LessEqual {
 }
 
 builder! {
-    /// [`less_equal`] in the making.
+    /// [`less_equal()`] in the making.
     LessEqual {} -> one
 }
 
@@ -967,7 +967,7 @@ pub fn lgamma(x: impl Operand) -> Lgamma {
 }
 
 builder! {
-    /// [`lgamma`] in the making.
+    /// [`lgamma()`] in the making.
     Lgamma {} -> one
 }
 
@@ -979,7 +979,7 @@ pub fn lin_space(start: impl Operand, stop: impl Operand, num: impl Operand) -> 
 }
 
 builder! {
-    /// [`lin_space`] in the making.
+    /// [`lin_space()`] in the making.
     LinSpace {} -> one
 }
 
@@ -991,7 +991,7 @@ pub fn log(x: impl Operand) -> Log {
 }
 
 builder! {
-    /// [`log`] in the making.
+    /// [`log()`] in the making.
     Log {} -> one
 }
 
@@ -1003,7 +1003,7 @@ pub fn log1p(x: impl Operand) -> Log1p {
 }
 
 builder! {
-    /// [`log1p`] in the making.
+    /// [`log1p()`] in the making.
     Log1p {} -> one
 }
 
@@ -1013,7 +1013,7 @@ pub fn logical_and(x: impl Operand, y: impl Operand) -> LogicalAnd {
 }
 
 builder! {
-    /// [`logical_and`] in the making.
+    /// [`logical_and()`] in the making.
     LogicalAnd {} -> one
 }
 
@@ -1023,7 +1023,7 @@ pub fn logical_not(x: impl Operand) -> LogicalNot {
 }
 
 builder! {
-    /// [`logical_not`] in the making.
+    /// [`logical_not()`] in the making.
     LogicalNot {} -> one
 }
 
@@ -1033,7 +1033,7 @@ pub fn logical_or(x: impl Operand, y: impl Operand) -> LogicalOr {
 }
 
 builder! {
-    /// [`logical_or`] in the making.
+    /// [`logical_or()`] in the making.
     LogicalOr {} -> one
 }
 
@@ -1045,7 +1045,7 @@ pub fn mat_mul(a: impl Operand, b: impl Operand) -> MatMul {
 }
 
 builder! {
-    /// [`mat_mul`] in the making.
+    /// [`mat_mul()`] in the making.
     MatMul {
         /// `transpose_a: bool = false`.
         transpose_a = "transpose_a": bool;
@@ -1066,7 +1066,7 @@ pub fn max(input: impl Operand, reduction_indices: impl Operand) -> Max {
 }
 
 builder! {
-    /// [`max`] in the making.
+    /// [`max()`] in the making.
     Max {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -1081,7 +1081,7 @@ pub fn maximum(x: impl Operand, y: impl Operand) -> Maximum {
 }
 
 builder! {
-    /// [`maximum`] in the making.
+    /// [`maximum()`] in the making.
     Maximum {} -> one
 }
 
@@ -1093,7 +1093,7 @@ pub fn mean(input: impl Operand, reduction_indices: impl Operand) -> Mean {
 }
 
 builder! {
-    /// [`mean`] in the making.
+    /// [`mean()`] in the making.
     Mean {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -1108,7 +1108,7 @@ pub fn min(input: impl Operand, reduction_indices: impl Operand) -> Min {
 }
 
 builder! {
-    /// [`min`] in the making.
+    /// [`min()`] in the making.
     Min {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -1123,7 +1123,7 @@ pub fn minimum(x: impl Operand, y: impl Operand) -> Minimum {
 }
 
 builder! {
-    /// [`minimum`] in the making.
+    /// [`minimum()`] in the making.
     Minimum {} -> one
 }
 
@@ -1135,7 +1135,7 @@ pub fn mod_(x: impl Operand, y: impl Operand) -> Mod {
 }
 
 builder! {
-    /// [`mod_`] in the making.
+    /// [`mod_()`] in the making.
     Mod {} -> one
 }
 
@@ -1147,7 +1147,7 @@ pub fn mul(x: impl Operand, y: impl Operand) -> Mul {
 }
 
 builder! {
-    /// [`mul`] in the making.
+    /// [`mul()`] in the making.
     Mul {} -> one
 }
 
@@ -1159,7 +1159,7 @@ pub fn mul_no_nan(x: impl Operand, y: impl Operand) -> MulNoNan {
 }
 
 builder! {
-    /// [`mul_no_nan`] in the making.
+    /// [`mul_no_nan()`] in the making.
     MulNoNan {} -> one
 }
 
@@ -1171,7 +1171,7 @@ pub fn ndtri(x: impl Operand) -> Ndtri {
 }
 
 builder! {
-    /// [`ndtri`] in the making.
+    /// [`ndtri()`] in the making.
     Ndtri {} -> one
 }
 
@@ -1183,7 +1183,7 @@ pub fn neg(x: impl Operand) -> Neg {
 }
 
 builder! {
-    /// [`neg`] in the making.
+    /// [`neg()`] in the making.
     Neg {} -> one
 }
 
@@ -1195,7 +1195,7 @@ pub fn next_after(x1: impl Operand, x2: impl Operand) -> NextAfter {
 }
 
 builder! {
-    /// [`next_after`] in the making.
+    /// [`next_after()`] in the making.
     NextAfter {} -> one
 }
 
@@ -1207,7 +1207,7 @@ pub fn not_equal(x: impl Operand, y: impl Operand) -> NotEqual {
 }
 
 builder! {
-    /// [`not_equal`] in the making.
+    /// [`not_equal()`] in the making.
     NotEqual {
         /// `incompatible_shape_error: bool = true`.
         incompatible_shape_error = "incompatible_shape_error": bool;
@@ -1222,7 +1222,7 @@ pub fn polygamma(a: impl Operand, x: impl Operand) -> Polygamma {
 }
 
 builder! {
-    /// [`polygamma`] in the making.
+    /// [`polygamma()`] in the making.
     Polygamma {} -> one
 }
 
@@ -1234,7 +1234,7 @@ pub fn population_count(x: impl Operand) -> PopulationCount {
 }
 
 builder! {
-    /// [`population_count`] in the making.
+    /// [`population_count()`] in the making.
     PopulationCount {} -> one
 }
 
@@ -1246,7 +1246,7 @@ pub fn pow(x: impl Operand, y: impl Operand) -> Pow {
 }
 
 builder! {
-    /// [`pow`] in the making.
+    /// [`pow()`] in the making.
     Pow {} -> one
 }
 
@@ -1258,7 +1258,7 @@ pub fn prod(input: impl Operand, reduction_indices: impl Operand) -> Prod {
 }
 
 builder! {
-    /// [`prod`] in the making.
+    /// [`prod()`] in the making.
     Prod {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -1273,7 +1273,7 @@ pub fn real(input: impl Operand) -> Real {
 }
 
 builder! {
-    /// [`real`] in the making.
+    /// [`real()`] in the making.
     Real {
         /// `Tout: {float, double} = DT_FLOAT`.
         tout = "Tout": DType;
@@ -1288,7 +1288,7 @@ pub fn real_div(x: impl Operand, y: impl Operand) -> RealDiv {
 }
 
 builder! {
-    /// [`real_div`] in the making.
+    /// [`real_div()`] in the making.
     RealDiv {} -> one
 }
 
@@ -1300,7 +1300,7 @@ pub fn reciprocal(x: impl Operand) -> Reciprocal {
 }
 
 builder! {
-    /// [`reciprocal`] in the making.
+    /// [`reciprocal()`] in the making.
     Reciprocal {} -> one
 }
 
@@ -1312,7 +1312,7 @@ pub fn reciprocal_grad(y: impl Operand, dy: impl Operand) -> ReciprocalGrad {
 }
 
 builder! {
-    /// [`reciprocal_grad`] in the making.
+    /// [`reciprocal_grad()`] in the making.
     ReciprocalGrad {} -> one
 }
 
@@ -1324,7 +1324,7 @@ pub fn right_shift(x: impl Operand, y: impl Operand) -> RightShift {
 }
 
 builder! {
-    /// [`right_shift`] in the making.
+    /// [`right_shift()`] in the making.
     RightShift {} -> one
 }
 
@@ -1336,7 +1336,7 @@ pub fn rint(x: impl Operand) -> Rint {
 }
 
 builder! {
-    /// [`rint`] in the making.
+    /// [`rint()`] in the making.
     Rint {} -> one
 }
 
@@ -1348,7 +1348,7 @@ pub fn round(x: impl Operand) -> Round {
 }
 
 builder! {
-    /// [`round`] in the making.
+    /// [`round()`] in the making.
     Round {} -> one
 }
 
@@ -1360,7 +1360,7 @@ pub fn rsqrt(x: impl Operand) -> Rsqrt {
 }
 
 builder! {
-    /// [`rsqrt`] in the making.
+    /// [`rsqrt()`] in the making.
     Rsqrt {} -> one
 }
 
@@ -1372,7 +1372,7 @@ pub fn rsqrt_grad(y: impl Operand, dy: impl Operand) -> RsqrtGrad {
 }
 
 builder! {
-    /// [`rsqrt_grad`] in the making.
+    /// [`rsqrt_grad()`] in the making.
     RsqrtGrad {} -> one
 }
 
@@ -1384,7 +1384,7 @@ pub fn segment_max(data: impl Operand, segment_ids: impl Operand) -> SegmentMax 
 }
 
 builder! {
-    /// [`segment_max`] in the making.
+    /// [`segment_max()`] in the making.
     SegmentMax {} -> one
 }
 
@@ -1396,7 +1396,7 @@ pub fn segment_mean(data: impl Operand, segment_ids: impl Operand) -> SegmentMea
 }
 
 builder! {
-    /// [`segment_mean`] in the making.
+    /// [`segment_mean()`] in the making.
     SegmentMean {} -> one
 }
 
@@ -1408,7 +1408,7 @@ pub fn segment_min(data: impl Operand, segment_ids: impl Operand) -> SegmentMin 
 }
 
 builder! {
-    /// [`segment_min`] in the making.
+    /// [`segment_min()`] in the making.
     SegmentMin {} -> one
 }
 
@@ -1420,7 +1420,7 @@ pub fn segment_prod(data: impl Operand, segment_ids: impl Operand) -> SegmentPro
 }
 
 builder! {
-    /// [`segment_prod`] in the making.
+    /// [`segment_prod()`] in the making.
     SegmentProd {} -> one
 }
 
@@ -1432,7 +1432,7 @@ pub fn segment_sum(data: impl Operand, segment_ids: impl Operand) -> SegmentSum 
 }
 
 builder! {
-    /// [`segment_sum`] in the making.
+    /// [`segment_sum()`] in the making.
     SegmentSum {} -> one
 }
 
@@ -1444,7 +1444,7 @@ pub fn sigmoid(x: impl Operand) -> Sigmoid {
 }
 
 builder! {
-    /// [`sigmoid`] in the making.
+    /// [`sigmoid()`] in the making.
     Sigmoid {} -> one
 }
 
@@ -1456,7 +1456,7 @@ pub fn sigmoid_grad(y: impl Operand, dy: impl Operand) -> SigmoidGrad {
 }
 
 builder! {
-    /// [`sigmoid_grad`] in the making.
+    /// [`sigmoid_grad()`] in the making.
     SigmoidGrad {} -> one
 }
 
@@ -1468,7 +1468,7 @@ pub fn sign(x: impl Operand) -> Sign {
 }
 
 builder! {
-    /// [`sign`] in the making.
+    /// [`sign()`] in the making.
     Sign {} -> one
 }
 
@@ -1480,7 +1480,7 @@ pub fn sin(x: impl Operand) -> Sin {
 }
 
 builder! {
-    /// [`sin`] in the making.
+    /// [`sin()`] in the making.
     Sin {} -> one
 }
 
@@ -1492,7 +1492,7 @@ pub fn sinh(x: impl Operand) -> Sinh {
 }
 
 builder! {
-    /// [`sinh`] in the making.
+    /// [`sinh()`] in the making.
     Sinh {} -> one
 }
 
@@ -1512,7 +1512,7 @@ pub fn sparse_segment_mean(
 }
 
 builder! {
-    /// [`sparse_segment_mean`] in the making.
+    /// [`sparse_segment_mean()`] in the making.
     SparseSegmentMean {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
@@ -1537,7 +1537,7 @@ pub fn sparse_segment_mean_grad(
 }
 
 builder! {
-    /// [`sparse_segment_mean_grad`] in the making.
+    /// [`sparse_segment_mean_grad()`] in the making.
     SparseSegmentMeanGrad {} -> one
 }
 
@@ -1559,7 +1559,7 @@ pub fn sparse_segment_mean_grad_v2(
 }
 
 builder! {
-    /// [`sparse_segment_mean_grad_v2`] in the making.
+    /// [`sparse_segment_mean_grad_v2()`] in the making.
     SparseSegmentMeanGradV2 {} -> SparseSegmentMeanGradV2Outputs { output, sorted_unique_indices, }
 }
 
@@ -1581,7 +1581,7 @@ pub fn sparse_segment_mean_with_num_segments(
 }
 
 builder! {
-    /// [`sparse_segment_mean_with_num_segments`] in the making.
+    /// [`sparse_segment_mean_with_num_segments()`] in the making.
     SparseSegmentMeanWithNumSegments {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
@@ -1604,7 +1604,7 @@ pub fn sparse_segment_sqrt_n(
 }
 
 builder! {
-    /// [`sparse_segment_sqrt_n`] in the making.
+    /// [`sparse_segment_sqrt_n()`] in the making.
     SparseSegmentSqrtN {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
@@ -1629,7 +1629,7 @@ pub fn sparse_segment_sqrt_n_grad(
 }
 
 builder! {
-    /// [`sparse_segment_sqrt_n_grad`] in the making.
+    /// [`sparse_segment_sqrt_n_grad()`] in the making.
     SparseSegmentSqrtNGrad {} -> one
 }
 
@@ -1651,7 +1651,7 @@ pub fn sparse_segment_sqrt_n_grad_v2(
 }
 
 builder! {
-    /// [`sparse_segment_sqrt_n_grad_v2`] in the making.
+    /// [`sparse_segment_sqrt_n_grad_v2()`] in the making.
     SparseSegmentSqrtNGradV2 {} -> SparseSegmentSqrtNGradV2Outputs { output, sorted_unique_indices, }
 }
 
@@ -1673,7 +1673,7 @@ pub fn sparse_segment_sqrt_n_with_num_segments(
 }
 
 builder! {
-    /// [`sparse_segment_sqrt_n_with_num_segments`] in the making.
+    /// [`sparse_segment_sqrt_n_with_num_segments()`] in the making.
     SparseSegmentSqrtNWithNumSegments {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
@@ -1696,7 +1696,7 @@ pub fn sparse_segment_sum(
 }
 
 builder! {
-    /// [`sparse_segment_sum`] in the making.
+    /// [`sparse_segment_sum()`] in the making.
     SparseSegmentSum {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
@@ -1721,7 +1721,7 @@ pub fn sparse_segment_sum_grad(
 }
 
 builder! {
-    /// [`sparse_segment_sum_grad`] in the making.
+    /// [`sparse_segment_sum_grad()`] in the making.
     SparseSegmentSumGrad {} -> one
 }
 
@@ -1743,7 +1743,7 @@ pub fn sparse_segment_sum_grad_v2(
 }
 
 builder! {
-    /// [`sparse_segment_sum_grad_v2`] in the making.
+    /// [`sparse_segment_sum_grad_v2()`] in the making.
     SparseSegmentSumGradV2 {} -> SparseSegmentSumGradV2Outputs { output, sorted_unique_indices, }
 }
 
@@ -1765,7 +1765,7 @@ pub fn sparse_segment_sum_with_num_segments(
 }
 
 builder! {
-    /// [`sparse_segment_sum_with_num_segments`] in the making.
+    /// [`sparse_segment_sum_with_num_segments()`] in the making.
     SparseSegmentSumWithNumSegments {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
@@ -1780,7 +1780,7 @@ pub fn sqrt(x: impl Operand) -> Sqrt {
 }
 
 builder! {
-    /// [`sqrt`] in the making.
+    /// [`sqrt()`] in the making.
     Sqrt {} -> one
 }
 
@@ -1792,7 +1792,7 @@ pub fn sqrt_grad(y: impl Operand, dy: impl Operand) -> SqrtGrad {
 }
 
 builder! {
-    /// [`sqrt_grad`] in the making.
+    /// [`sqrt_grad()`] in the making.
     SqrtGrad {} -> one
 }
 
@@ -1804,7 +1804,7 @@ pub fn square(x: impl Operand) -> Square {
 }
 
 builder! {
-    /// [`square`] in the making.
+    /// [`square()`] in the making.
     Square {} -> one
 }
 
@@ -1816,7 +1816,7 @@ pub fn squared_difference(x: impl Operand, y: impl Operand) -> SquaredDifference
 }
 
 builder! {
-    /// [`squared_difference`] in the making.
+    /// [`squared_difference()`] in the making.
     SquaredDifference {} -> one
 }
 
@@ -1828,7 +1828,7 @@ pub fn sub(x: impl Operand, y: impl Operand) -> Sub {
 }
 
 builder! {
-    /// [`sub`] in the making.
+    /// [`sub()`] in the making.
     Sub {} -> one
 }
 
@@ -1840,7 +1840,7 @@ pub fn sum(input: impl Operand, reduction_indices: impl Operand) -> Sum {
 }
 
 builder! {
-    /// [`sum`] in the making.
+    /// [`sum()`] in the making.
     Sum {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -1855,7 +1855,7 @@ pub fn tan(x: impl Operand) -> Tan {
 }
 
 builder! {
-    /// [`tan`] in the making.
+    /// [`tan()`] in the making.
     Tan {} -> one
 }
 
@@ -1867,7 +1867,7 @@ pub fn tanh(x: impl Operand) -> Tanh {
 }
 
 builder! {
-    /// [`tanh`] in the making.
+    /// [`tanh()`] in the making.
     Tanh {} -> one
 }
 
@@ -1879,7 +1879,7 @@ pub fn tanh_grad(y: impl Operand, dy: impl Operand) -> TanhGrad {
 }
 
 builder! {
-    /// [`tanh_grad`] in the making.
+    /// [`tanh_grad()`] in the making.
     TanhGrad {} -> one
 }
 
@@ -1891,7 +1891,7 @@ pub fn truncate_div(x: impl Operand, y: impl Operand) -> TruncateDiv {
 }
 
 builder! {
-    /// [`truncate_div`] in the making.
+    /// [`truncate_div()`] in the making.
     TruncateDiv {} -> one
 }
 
@@ -1903,7 +1903,7 @@ pub fn truncate_mod(x: impl Operand, y: impl Operand) -> TruncateMod {
 }
 
 builder! {
-    /// [`truncate_mod`] in the making.
+    /// [`truncate_mod()`] in the making.
     TruncateMod {} -> one
 }
 
@@ -1923,7 +1923,7 @@ pub fn unsorted_segment_max(
 }
 
 builder! {
-    /// [`unsorted_segment_max`] in the making.
+    /// [`unsorted_segment_max()`] in the making.
     UnsortedSegmentMax {} -> one
 }
 
@@ -1943,7 +1943,7 @@ pub fn unsorted_segment_min(
 }
 
 builder! {
-    /// [`unsorted_segment_min`] in the making.
+    /// [`unsorted_segment_min()`] in the making.
     UnsortedSegmentMin {} -> one
 }
 
@@ -1963,7 +1963,7 @@ pub fn unsorted_segment_prod(
 }
 
 builder! {
-    /// [`unsorted_segment_prod`] in the making.
+    /// [`unsorted_segment_prod()`] in the making.
     UnsortedSegmentProd {} -> one
 }
 
@@ -1983,7 +1983,7 @@ pub fn unsorted_segment_sum(
 }
 
 builder! {
-    /// [`unsorted_segment_sum`] in the making.
+    /// [`unsorted_segment_sum()`] in the making.
     UnsortedSegmentSum {} -> one
 }
 
@@ -1995,7 +1995,7 @@ pub fn xdivy(x: impl Operand, y: impl Operand) -> Xdivy {
 }
 
 builder! {
-    /// [`xdivy`] in the making.
+    /// [`xdivy()`] in the making.
     Xdivy {} -> one
 }
 
@@ -2007,7 +2007,7 @@ pub fn xlog1py(x: impl Operand, y: impl Operand) -> Xlog1py {
 }
 
 builder! {
-    /// [`xlog1py`] in the making.
+    /// [`xlog1py()`] in the making.
     Xlog1py {} -> one
 }
 
@@ -2019,7 +2019,7 @@ pub fn xlogy(x: impl Operand, y: impl Operand) -> Xlogy {
 }
 
 builder! {
-    /// [`xlogy`] in the making.
+    /// [`xlogy()`] in the making.
     Xlogy {} -> one
 }
 
@@ -2031,6 +2031,6 @@ pub fn zeta(x: impl Operand, q: impl Operand) -> Zeta {
 }
 
 builder! {
-    /// [`zeta`] in the making.
+    /// [`zeta()`] in the making.
     Zeta {} -> one
 }

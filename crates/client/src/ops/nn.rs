@@ -18,7 +18,7 @@ pub fn avg_pool(value: impl Operand, ksize: &[i64], strides: &[i64], padding: &s
 }
 
 builder! {
-    /// [`avg_pool`] in the making.
+    /// [`avg_pool()`] in the making.
     AvgPool {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -47,7 +47,7 @@ pub fn avg_pool_grad(
 }
 
 builder! {
-    /// [`avg_pool_grad`] in the making.
+    /// [`avg_pool_grad()`] in the making.
     AvgPoolGrad {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -62,7 +62,7 @@ pub fn bias_add(value: impl Operand, bias: impl Operand) -> BiasAdd {
 }
 
 builder! {
-    /// [`bias_add`] in the making.
+    /// [`bias_add()`] in the making.
     BiasAdd {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -77,7 +77,7 @@ pub fn bias_add_grad(out_backprop: impl Operand) -> BiasAddGrad {
 }
 
 builder! {
-    /// [`bias_add_grad`] in the making.
+    /// [`bias_add_grad()`] in the making.
     BiasAddGrad {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -92,7 +92,7 @@ pub fn bias_add_v1(value: impl Operand, bias: impl Operand) -> BiasAddV1 {
 }
 
 builder! {
-    /// [`bias_add_v1`] in the making.
+    /// [`bias_add_v1()`] in the making.
     BiasAddV1 {} -> one
 }
 
@@ -111,7 +111,7 @@ pub fn conv2d(input: impl Operand, filter: impl Operand, strides: &[i64], paddin
 }
 
 builder! {
-    /// [`conv2d`] in the making.
+    /// [`conv2d()`] in the making.
     Conv2D {
         /// `use_cudnn_on_gpu: bool = true`.
         use_cudnn_on_gpu = "use_cudnn_on_gpu": bool;
@@ -146,7 +146,7 @@ pub fn conv2d_backprop_filter(
 }
 
 builder! {
-    /// [`conv2d_backprop_filter`] in the making.
+    /// [`conv2d_backprop_filter()`] in the making.
     Conv2DBackpropFilter {
         /// `use_cudnn_on_gpu: bool = true`.
         use_cudnn_on_gpu = "use_cudnn_on_gpu": bool;
@@ -181,7 +181,7 @@ pub fn conv2d_backprop_input(
 }
 
 builder! {
-    /// [`conv2d_backprop_input`] in the making.
+    /// [`conv2d_backprop_input()`] in the making.
     Conv2DBackpropInput {
         /// `use_cudnn_on_gpu: bool = true`.
         use_cudnn_on_gpu = "use_cudnn_on_gpu": bool;
@@ -202,7 +202,7 @@ pub fn data_format_dim_map(x: impl Operand) -> DataFormatDimMap {
 }
 
 builder! {
-    /// [`data_format_dim_map`] in the making.
+    /// [`data_format_dim_map()`] in the making.
     DataFormatDimMap {
         /// `src_format: string = 'NHWC'`.
         src_format = "src_format": &str;
@@ -219,7 +219,7 @@ pub fn data_format_vec_permute(x: impl Operand) -> DataFormatVecPermute {
 }
 
 builder! {
-    /// [`data_format_vec_permute`] in the making.
+    /// [`data_format_vec_permute()`] in the making.
     DataFormatVecPermute {
         /// `src_format: string = 'NHWC'`.
         src_format = "src_format": &str;
@@ -248,7 +248,7 @@ pub fn depthwise_conv2d_native(
 }
 
 builder! {
-    /// [`depthwise_conv2d_native`] in the making.
+    /// [`depthwise_conv2d_native()`] in the making.
     DepthwiseConv2dNative {
         /// `explicit_paddings: list(int) = []`.
         explicit_paddings = "explicit_paddings": &[i64];
@@ -281,7 +281,7 @@ pub fn depthwise_conv2d_native_backprop_filter(
 }
 
 builder! {
-    /// [`depthwise_conv2d_native_backprop_filter`] in the making.
+    /// [`depthwise_conv2d_native_backprop_filter()`] in the making.
     DepthwiseConv2dNativeBackpropFilter {
         /// `explicit_paddings: list(int) = []`.
         explicit_paddings = "explicit_paddings": &[i64];
@@ -314,7 +314,7 @@ pub fn depthwise_conv2d_native_backprop_input(
 }
 
 builder! {
-    /// [`depthwise_conv2d_native_backprop_input`] in the making.
+    /// [`depthwise_conv2d_native_backprop_input()`] in the making.
     DepthwiseConv2dNativeBackpropInput {
         /// `explicit_paddings: list(int) = []`.
         explicit_paddings = "explicit_paddings": &[i64];
@@ -333,7 +333,7 @@ pub fn elu(features: impl Operand) -> Elu {
 }
 
 builder! {
-    /// [`elu`] in the making.
+    /// [`elu()`] in the making.
     Elu {} -> one
 }
 
@@ -345,7 +345,7 @@ pub fn elu_grad(gradients: impl Operand, outputs: impl Operand) -> EluGrad {
 }
 
 builder! {
-    /// [`elu_grad`] in the making.
+    /// [`elu_grad()`] in the making.
     EluGrad {} -> one
 }
 
@@ -369,7 +369,7 @@ pub fn fused_batch_norm(
 }
 
 builder! {
-    /// [`fused_batch_norm`] in the making.
+    /// [`fused_batch_norm()`] in the making.
     FusedBatchNorm {
         /// `epsilon: float = 0.0001`.
         epsilon = "epsilon": f32;
@@ -402,7 +402,7 @@ pub fn fused_batch_norm_grad(
 }
 
 builder! {
-    /// [`fused_batch_norm_grad`] in the making.
+    /// [`fused_batch_norm_grad()`] in the making.
     FusedBatchNormGrad {
         /// `epsilon: float = 0.0001`.
         epsilon = "epsilon": f32;
@@ -433,7 +433,7 @@ pub fn fused_batch_norm_grad_v2(
 }
 
 builder! {
-    /// [`fused_batch_norm_grad_v2`] in the making.
+    /// [`fused_batch_norm_grad_v2()`] in the making.
     FusedBatchNormGradV2 {
         /// `epsilon: float = 0.0001`.
         epsilon = "epsilon": f32;
@@ -466,7 +466,7 @@ pub fn fused_batch_norm_grad_v3(
 }
 
 builder! {
-    /// [`fused_batch_norm_grad_v3`] in the making.
+    /// [`fused_batch_norm_grad_v3()`] in the making.
     FusedBatchNormGradV3 {
         /// `epsilon: float = 0.0001`.
         epsilon = "epsilon": f32;
@@ -497,7 +497,7 @@ pub fn fused_batch_norm_v2(
 }
 
 builder! {
-    /// [`fused_batch_norm_v2`] in the making.
+    /// [`fused_batch_norm_v2()`] in the making.
     FusedBatchNormV2 {
         /// `epsilon: float = 0.0001`.
         epsilon = "epsilon": f32;
@@ -530,7 +530,7 @@ pub fn fused_batch_norm_v3(
 }
 
 builder! {
-    /// [`fused_batch_norm_v3`] in the making.
+    /// [`fused_batch_norm_v3()`] in the making.
     FusedBatchNormV3 {
         /// `epsilon: float = 0.0001`.
         epsilon = "epsilon": f32;
@@ -557,7 +557,7 @@ pub fn in_top_k(predictions: impl Operand, targets: impl Operand, k: i64) -> InT
 }
 
 builder! {
-    /// [`in_top_k`] in the making.
+    /// [`in_top_k()`] in the making.
     InTopK {} -> one
 }
 
@@ -569,7 +569,7 @@ pub fn in_top_k_v2(predictions: impl Operand, targets: impl Operand, k: impl Ope
 }
 
 builder! {
-    /// [`in_top_k_v2`] in the making.
+    /// [`in_top_k_v2()`] in the making.
     InTopKV2 {} -> one
 }
 
@@ -581,7 +581,7 @@ pub fn l2_loss(t: impl Operand) -> L2Loss {
 }
 
 builder! {
-    /// [`l2_loss`] in the making.
+    /// [`l2_loss()`] in the making.
     L2Loss {} -> one
 }
 
@@ -593,7 +593,7 @@ pub fn leaky_relu(features: impl Operand) -> LeakyRelu {
 }
 
 builder! {
-    /// [`leaky_relu`] in the making.
+    /// [`leaky_relu()`] in the making.
     LeakyRelu {
         /// `alpha: float = 0.2`.
         alpha = "alpha": f32;
@@ -608,7 +608,7 @@ pub fn leaky_relu_grad(gradients: impl Operand, features: impl Operand) -> Leaky
 }
 
 builder! {
-    /// [`leaky_relu_grad`] in the making.
+    /// [`leaky_relu_grad()`] in the making.
     LeakyReluGrad {
         /// `alpha: float = 0.2`.
         alpha = "alpha": f32;
@@ -623,7 +623,7 @@ pub fn log_softmax(logits: impl Operand) -> LogSoftmax {
 }
 
 builder! {
-    /// [`log_softmax`] in the making.
+    /// [`log_softmax()`] in the making.
     LogSoftmax {} -> one
 }
 
@@ -642,7 +642,7 @@ pub fn max_pool(input: impl Operand, ksize: &[i64], strides: &[i64], padding: &s
 }
 
 builder! {
-    /// [`max_pool`] in the making.
+    /// [`max_pool()`] in the making.
     MaxPool {
         /// `explicit_paddings: list(int) = []`.
         explicit_paddings = "explicit_paddings": &[i64];
@@ -675,7 +675,7 @@ pub fn max_pool_grad(
 }
 
 builder! {
-    /// [`max_pool_grad`] in the making.
+    /// [`max_pool_grad()`] in the making.
     MaxPoolGrad {
         /// `explicit_paddings: list(int) = []`.
         explicit_paddings = "explicit_paddings": &[i64];
@@ -708,7 +708,7 @@ pub fn max_pool_grad_v2(
 }
 
 builder! {
-    /// [`max_pool_grad_v2`] in the making.
+    /// [`max_pool_grad_v2()`] in the making.
     MaxPoolGradV2 {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -735,7 +735,7 @@ pub fn max_pool_v2(
 }
 
 builder! {
-    /// [`max_pool_v2`] in the making.
+    /// [`max_pool_v2()`] in the making.
     MaxPoolV2 {
         /// `data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'`.
         data_format = "data_format": &str;
@@ -750,7 +750,7 @@ pub fn relu(features: impl Operand) -> Relu {
 }
 
 builder! {
-    /// [`relu`] in the making.
+    /// [`relu()`] in the making.
     Relu {} -> one
 }
 
@@ -762,7 +762,7 @@ pub fn relu6(features: impl Operand) -> Relu6 {
 }
 
 builder! {
-    /// [`relu6`] in the making.
+    /// [`relu6()`] in the making.
     Relu6 {} -> one
 }
 
@@ -774,7 +774,7 @@ pub fn relu6_grad(gradients: impl Operand, features: impl Operand) -> Relu6Grad 
 }
 
 builder! {
-    /// [`relu6_grad`] in the making.
+    /// [`relu6_grad()`] in the making.
     Relu6Grad {} -> one
 }
 
@@ -786,7 +786,7 @@ pub fn relu_grad(gradients: impl Operand, features: impl Operand) -> ReluGrad {
 }
 
 builder! {
-    /// [`relu_grad`] in the making.
+    /// [`relu_grad()`] in the making.
     ReluGrad {} -> one
 }
 
@@ -798,7 +798,7 @@ pub fn selu(features: impl Operand) -> Selu {
 }
 
 builder! {
-    /// [`selu`] in the making.
+    /// [`selu()`] in the making.
     Selu {} -> one
 }
 
@@ -810,7 +810,7 @@ pub fn selu_grad(gradients: impl Operand, outputs: impl Operand) -> SeluGrad {
 }
 
 builder! {
-    /// [`selu_grad`] in the making.
+    /// [`selu_grad()`] in the making.
     SeluGrad {} -> one
 }
 
@@ -822,7 +822,7 @@ pub fn softmax(logits: impl Operand) -> Softmax {
 }
 
 builder! {
-    /// [`softmax`] in the making.
+    /// [`softmax()`] in the making.
     Softmax {} -> one
 }
 
@@ -839,7 +839,7 @@ pub fn softmax_cross_entropy_with_logits(
 }
 
 builder! {
-    /// [`softmax_cross_entropy_with_logits`] in the making.
+    /// [`softmax_cross_entropy_with_logits()`] in the making.
     SoftmaxCrossEntropyWithLogits {} -> SoftmaxCrossEntropyWithLogitsOutputs { loss, backprop, }
 }
 
@@ -851,7 +851,7 @@ pub fn softplus(features: impl Operand) -> Softplus {
 }
 
 builder! {
-    /// [`softplus`] in the making.
+    /// [`softplus()`] in the making.
     Softplus {} -> one
 }
 
@@ -863,7 +863,7 @@ pub fn softplus_grad(gradients: impl Operand, features: impl Operand) -> Softplu
 }
 
 builder! {
-    /// [`softplus_grad`] in the making.
+    /// [`softplus_grad()`] in the making.
     SoftplusGrad {} -> one
 }
 
@@ -875,7 +875,7 @@ pub fn softsign(features: impl Operand) -> Softsign {
 }
 
 builder! {
-    /// [`softsign`] in the making.
+    /// [`softsign()`] in the making.
     Softsign {} -> one
 }
 
@@ -887,7 +887,7 @@ pub fn softsign_grad(gradients: impl Operand, features: impl Operand) -> Softsig
 }
 
 builder! {
-    /// [`softsign_grad`] in the making.
+    /// [`softsign_grad()`] in the making.
     SoftsignGrad {} -> one
 }
 
@@ -904,6 +904,6 @@ pub fn sparse_softmax_cross_entropy_with_logits(
 }
 
 builder! {
-    /// [`sparse_softmax_cross_entropy_with_logits`] in the making.
+    /// [`sparse_softmax_cross_entropy_with_logits()`] in the making.
     SparseSoftmaxCrossEntropyWithLogits {} -> SparseSoftmaxCrossEntropyWithLogitsOutputs { loss, backprop, }
 }

@@ -13,7 +13,7 @@ pub fn multinomial(logits: impl Operand, num_samples: impl Operand) -> Multinomi
 }
 
 builder! {
-    /// [`multinomial`] in the making.
+    /// [`multinomial()`] in the making.
     Multinomial {
         /// `seed: int = 0`.
         seed = "seed": i64;
@@ -32,7 +32,7 @@ pub fn random_shuffle(value: impl Operand) -> RandomShuffle {
 }
 
 builder! {
-    /// [`random_shuffle`] in the making.
+    /// [`random_shuffle()`] in the making.
     RandomShuffle {
         /// `seed: int = 0`.
         seed = "seed": i64;
@@ -51,7 +51,7 @@ pub fn random_standard_normal(shape: impl Operand, dtype: DType) -> RandomStanda
 }
 
 builder! {
-    /// [`random_standard_normal`] in the making.
+    /// [`random_standard_normal()`] in the making.
     RandomStandardNormal {
         /// `seed: int = 0`.
         seed = "seed": i64;
@@ -70,7 +70,7 @@ pub fn random_uniform(shape: impl Operand, dtype: DType) -> RandomUniform {
 }
 
 builder! {
-    /// [`random_uniform`] in the making.
+    /// [`random_uniform()`] in the making.
     RandomUniform {
         /// `seed: int = 0`.
         seed = "seed": i64;
@@ -95,7 +95,7 @@ pub fn random_uniform_int(
 }
 
 builder! {
-    /// [`random_uniform_int`] in the making.
+    /// [`random_uniform_int()`] in the making.
     RandomUniformInt {
         /// `seed: int = 0`.
         seed = "seed": i64;
@@ -110,7 +110,7 @@ pub fn stateless_random_get_alg(graph: &Graph) -> StatelessRandomGetAlg {
 }
 
 builder! {
-    /// [`stateless_random_get_alg`] in the making.
+    /// [`stateless_random_get_alg()`] in the making.
     StatelessRandomGetAlg {} -> one
 }
 
@@ -122,7 +122,7 @@ pub fn stateless_random_get_key_counter(seed: impl Operand) -> StatelessRandomGe
 }
 
 builder! {
-    /// [`stateless_random_get_key_counter`] in the making.
+    /// [`stateless_random_get_key_counter()`] in the making.
     StatelessRandomGetKeyCounter {} -> StatelessRandomGetKeyCounterOutputs { key, counter, }
 }
 
@@ -134,7 +134,7 @@ pub fn stateless_random_get_key_counter_alg(seed: impl Operand) -> StatelessRand
 }
 
 builder! {
-    /// [`stateless_random_get_key_counter_alg`] in the making.
+    /// [`stateless_random_get_key_counter_alg()`] in the making.
     StatelessRandomGetKeyCounterAlg {} -> StatelessRandomGetKeyCounterAlgOutputs { key, counter, alg, }
 }
 
@@ -146,7 +146,7 @@ pub fn stateless_random_normal(shape: impl Operand, seed: impl Operand) -> State
 }
 
 builder! {
-    /// [`stateless_random_normal`] in the making.
+    /// [`stateless_random_normal()`] in the making.
     StatelessRandomNormal {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
@@ -171,7 +171,7 @@ pub fn stateless_random_normal_v2(
 }
 
 builder! {
-    /// [`stateless_random_normal_v2`] in the making.
+    /// [`stateless_random_normal_v2()`] in the making.
     StatelessRandomNormalV2 {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
@@ -186,7 +186,7 @@ pub fn stateless_random_uniform(shape: impl Operand, seed: impl Operand) -> Stat
 }
 
 builder! {
-    /// [`stateless_random_uniform`] in the making.
+    /// [`stateless_random_uniform()`] in the making.
     StatelessRandomUniform {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
@@ -204,7 +204,7 @@ pub fn stateless_random_uniform_full_int(
 }
 
 builder! {
-    /// [`stateless_random_uniform_full_int`] in the making.
+    /// [`stateless_random_uniform_full_int()`] in the making.
     StatelessRandomUniformFullInt {
         /// `dtype: {int32, int64, uint32, uint64} = DT_UINT64`.
         dtype = "dtype": DType;
@@ -229,7 +229,7 @@ pub fn stateless_random_uniform_full_int_v2(
 }
 
 builder! {
-    /// [`stateless_random_uniform_full_int_v2`] in the making.
+    /// [`stateless_random_uniform_full_int_v2()`] in the making.
     StatelessRandomUniformFullIntV2 {
         /// `dtype: {int32, int64, uint32, uint64} = DT_UINT64`.
         dtype = "dtype": DType;
@@ -254,7 +254,7 @@ pub fn stateless_random_uniform_int(
 }
 
 builder! {
-    /// [`stateless_random_uniform_int`] in the making.
+    /// [`stateless_random_uniform_int()`] in the making.
     StatelessRandomUniformInt {} -> one
 }
 
@@ -280,7 +280,7 @@ pub fn stateless_random_uniform_int_v2(
 }
 
 builder! {
-    /// [`stateless_random_uniform_int_v2`] in the making.
+    /// [`stateless_random_uniform_int_v2()`] in the making.
     StatelessRandomUniformIntV2 {} -> one
 }
 
@@ -302,7 +302,7 @@ pub fn stateless_random_uniform_v2(
 }
 
 builder! {
-    /// [`stateless_random_uniform_v2`] in the making.
+    /// [`stateless_random_uniform_v2()`] in the making.
     StatelessRandomUniformV2 {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
@@ -320,7 +320,7 @@ pub fn stateless_truncated_normal(
 }
 
 builder! {
-    /// [`stateless_truncated_normal`] in the making.
+    /// [`stateless_truncated_normal()`] in the making.
     StatelessTruncatedNormal {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
@@ -345,7 +345,7 @@ pub fn stateless_truncated_normal_v2(
 }
 
 builder! {
-    /// [`stateless_truncated_normal_v2`] in the making.
+    /// [`stateless_truncated_normal_v2()`] in the making.
     StatelessTruncatedNormalV2 {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
@@ -362,7 +362,7 @@ pub fn truncated_normal(shape: impl Operand, dtype: DType) -> TruncatedNormal {
 }
 
 builder! {
-    /// [`truncated_normal`] in the making.
+    /// [`truncated_normal()`] in the making.
     TruncatedNormal {
         /// `seed: int = 0`.
         seed = "seed": i64;

@@ -20,7 +20,7 @@ pub fn add_many_sparse_to_tensors_map(
 }
 
 builder! {
-    /// [`add_many_sparse_to_tensors_map`] in the making.
+    /// [`add_many_sparse_to_tensors_map()`] in the making.
     AddManySparseToTensorsMap {
         /// `container: string = ''`.
         container = "container": &str;
@@ -45,7 +45,7 @@ pub fn add_sparse_to_tensors_map(
 }
 
 builder! {
-    /// [`add_sparse_to_tensors_map`] in the making.
+    /// [`add_sparse_to_tensors_map()`] in the making.
     AddSparseToTensorsMap {
         /// `container: string = ''`.
         container = "container": &str;
@@ -72,7 +72,7 @@ pub fn dense_to_dense_set_operation(
 }
 
 builder! {
-    /// [`dense_to_dense_set_operation`] in the making.
+    /// [`dense_to_dense_set_operation()`] in the making.
     DenseToDenseSetOperation {
         /// `validate_indices: bool = true`.
         validate_indices = "validate_indices": bool;
@@ -101,7 +101,7 @@ pub fn dense_to_sparse_set_operation(
 }
 
 builder! {
-    /// [`dense_to_sparse_set_operation`] in the making.
+    /// [`dense_to_sparse_set_operation()`] in the making.
     DenseToSparseSetOperation {
         /// `validate_indices: bool = true`.
         validate_indices = "validate_indices": bool;
@@ -121,7 +121,7 @@ pub fn deserialize_many_sparse(
 }
 
 builder! {
-    /// [`deserialize_many_sparse`] in the making.
+    /// [`deserialize_many_sparse()`] in the making.
     DeserializeManySparse {} -> DeserializeManySparseOutputs { sparse_indices, sparse_values, sparse_shape, }
 }
 
@@ -137,7 +137,7 @@ pub fn deserialize_sparse(serialized_sparse: impl Operand, dtype: DType) -> Dese
 }
 
 builder! {
-    /// [`deserialize_sparse`] in the making.
+    /// [`deserialize_sparse()`] in the making.
     DeserializeSparse {} -> DeserializeSparseOutputs { sparse_indices, sparse_values, sparse_shape, }
 }
 
@@ -163,7 +163,7 @@ pub fn edit_distance(
 }
 
 builder! {
-    /// [`edit_distance`] in the making.
+    /// [`edit_distance()`] in the making.
     EditDistance {
         /// `normalize: bool = true`.
         normalize = "normalize": bool;
@@ -186,7 +186,7 @@ pub fn serialize_many_sparse(
 }
 
 builder! {
-    /// [`serialize_many_sparse`] in the making.
+    /// [`serialize_many_sparse()`] in the making.
     SerializeManySparse {
         /// `out_type: {string, variant} = DT_STRING`.
         out_type = "out_type": DType;
@@ -209,7 +209,7 @@ pub fn serialize_sparse(
 }
 
 builder! {
-    /// [`serialize_sparse`] in the making.
+    /// [`serialize_sparse()`] in the making.
     SerializeSparse {
         /// `out_type: {string, variant} = DT_STRING`.
         out_type = "out_type": DType;
@@ -232,7 +232,7 @@ pub fn set_size(
 }
 
 builder! {
-    /// [`set_size`] in the making.
+    /// [`set_size()`] in the making.
     SetSize {
         /// `validate_indices: bool = true`.
         validate_indices = "validate_indices": bool;
@@ -263,7 +263,7 @@ pub fn sparse_add(
 }
 
 builder! {
-    /// [`sparse_add`] in the making.
+    /// [`sparse_add()`] in the making.
     SparseAdd {} -> SparseAddOutputs { sum_indices, sum_values, sum_shape, }
 }
 
@@ -287,7 +287,7 @@ pub fn sparse_concat(
 }
 
 builder! {
-    /// [`sparse_concat`] in the making.
+    /// [`sparse_concat()`] in the making.
     SparseConcat {} -> SparseConcatOutputs { output_indices, output_values, output_shape, }
 }
 
@@ -309,7 +309,7 @@ pub fn sparse_fill_empty_rows(
 }
 
 builder! {
-    /// [`sparse_fill_empty_rows`] in the making.
+    /// [`sparse_fill_empty_rows()`] in the making.
     SparseFillEmptyRows {} -> SparseFillEmptyRowsOutputs { output_indices, output_values, empty_row_indicator, reverse_index_map, }
 }
 
@@ -326,7 +326,7 @@ pub fn sparse_fill_empty_rows_grad(
 }
 
 builder! {
-    /// [`sparse_fill_empty_rows_grad`] in the making.
+    /// [`sparse_fill_empty_rows_grad()`] in the making.
     SparseFillEmptyRowsGrad {} -> SparseFillEmptyRowsGradOutputs { d_values, d_default_value, }
 }
 
@@ -348,7 +348,7 @@ pub fn sparse_reduce_sum(
 }
 
 builder! {
-    /// [`sparse_reduce_sum`] in the making.
+    /// [`sparse_reduce_sum()`] in the making.
     SparseReduceSum {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -371,7 +371,7 @@ pub fn sparse_reorder(
 }
 
 builder! {
-    /// [`sparse_reorder`] in the making.
+    /// [`sparse_reorder()`] in the making.
     SparseReorder {} -> SparseReorderOutputs { output_indices, output_values, }
 }
 
@@ -389,7 +389,7 @@ pub fn sparse_reshape(
 }
 
 builder! {
-    /// [`sparse_reshape`] in the making.
+    /// [`sparse_reshape()`] in the making.
     SparseReshape {} -> SparseReshapeOutputs { output_indices, output_shape, }
 }
 
@@ -413,7 +413,7 @@ pub fn sparse_slice(
 }
 
 builder! {
-    /// [`sparse_slice`] in the making.
+    /// [`sparse_slice()`] in the making.
     SparseSlice {} -> SparseSliceOutputs { output_indices, output_values, output_shape, }
 }
 
@@ -439,7 +439,7 @@ pub fn sparse_split(
 }
 
 builder! {
-    /// [`sparse_split`] in the making.
+    /// [`sparse_split()`] in the making.
     SparseSplit {} -> SparseSplitOutputs { output_indices: "num_split", output_values: "num_split", output_shape: "num_split", }
 }
 
@@ -461,7 +461,7 @@ pub fn sparse_tensor_dense_mat_mul(
 }
 
 builder! {
-    /// [`sparse_tensor_dense_mat_mul`] in the making.
+    /// [`sparse_tensor_dense_mat_mul()`] in the making.
     SparseTensorDenseMatMul {
         /// `adjoint_a: bool = false`.
         adjoint_a = "adjoint_a": bool;
@@ -488,7 +488,7 @@ pub fn sparse_to_dense(
 }
 
 builder! {
-    /// [`sparse_to_dense`] in the making.
+    /// [`sparse_to_dense()`] in the making.
     SparseToDense {
         /// `validate_indices: bool = true`.
         validate_indices = "validate_indices": bool;
@@ -521,7 +521,7 @@ pub fn sparse_to_sparse_set_operation(
 }
 
 builder! {
-    /// [`sparse_to_sparse_set_operation`] in the making.
+    /// [`sparse_to_sparse_set_operation()`] in the making.
     SparseToSparseSetOperation {
         /// `validate_indices: bool = true`.
         validate_indices = "validate_indices": bool;
@@ -541,7 +541,7 @@ pub fn take_many_sparse_from_tensors_map(
 }
 
 builder! {
-    /// [`take_many_sparse_from_tensors_map`] in the making.
+    /// [`take_many_sparse_from_tensors_map()`] in the making.
     TakeManySparseFromTensorsMap {
         /// `container: string = ''`.
         container = "container": &str;

@@ -13,7 +13,7 @@ pub fn assign(ref_: impl Operand, value: impl Operand) -> Assign {
 }
 
 builder! {
-    /// [`assign`] in the making.
+    /// [`assign()`] in the making.
     Assign {
         /// `validate_shape: bool = true`.
         validate_shape = "validate_shape": bool;
@@ -30,7 +30,7 @@ pub fn assign_add(ref_: impl Operand, value: impl Operand) -> AssignAdd {
 }
 
 builder! {
-    /// [`assign_add`] in the making.
+    /// [`assign_add()`] in the making.
     AssignAdd {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -45,7 +45,7 @@ pub fn assign_add_variable_op(resource: impl Operand, value: impl Operand) -> As
 }
 
 builder! {
-    /// [`assign_add_variable_op`] in the making.
+    /// [`assign_add_variable_op()`] in the making.
     AssignAddVariableOp {} -> none
 }
 
@@ -57,7 +57,7 @@ pub fn assign_sub(ref_: impl Operand, value: impl Operand) -> AssignSub {
 }
 
 builder! {
-    /// [`assign_sub`] in the making.
+    /// [`assign_sub()`] in the making.
     AssignSub {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -72,7 +72,7 @@ pub fn assign_sub_variable_op(resource: impl Operand, value: impl Operand) -> As
 }
 
 builder! {
-    /// [`assign_sub_variable_op`] in the making.
+    /// [`assign_sub_variable_op()`] in the making.
     AssignSubVariableOp {} -> none
 }
 
@@ -84,7 +84,7 @@ pub fn assign_variable_op(resource: impl Operand, value: impl Operand) -> Assign
 }
 
 builder! {
-    /// [`assign_variable_op`] in the making.
+    /// [`assign_variable_op()`] in the making.
     AssignVariableOp {
         /// `validate_shape: bool = false`.
         validate_shape = "validate_shape": bool;
@@ -97,7 +97,7 @@ pub fn consume_mutex_lock(mutex_lock: impl Operand) -> ConsumeMutexLock {
 }
 
 builder! {
-    /// [`consume_mutex_lock`] in the making.
+    /// [`consume_mutex_lock()`] in the making.
     ConsumeMutexLock {} -> none
 }
 
@@ -111,7 +111,7 @@ pub fn count_up_to(ref_: impl Operand, limit: i64) -> CountUpTo {
 }
 
 builder! {
-    /// [`count_up_to`] in the making.
+    /// [`count_up_to()`] in the making.
     CountUpTo {} -> one
 }
 
@@ -121,7 +121,7 @@ pub fn destroy_resource_op(resource: impl Operand) -> DestroyResourceOp {
 }
 
 builder! {
-    /// [`destroy_resource_op`] in the making.
+    /// [`destroy_resource_op()`] in the making.
     DestroyResourceOp {
         /// `ignore_lookup_error: bool = true`.
         ignore_lookup_error = "ignore_lookup_error": bool;
@@ -140,7 +140,7 @@ pub fn destroy_temporary_variable(ref_: impl Operand, var_name: &str) -> Destroy
 }
 
 builder! {
-    /// [`destroy_temporary_variable`] in the making.
+    /// [`destroy_temporary_variable()`] in the making.
     DestroyTemporaryVariable {} -> one
 }
 
@@ -150,7 +150,7 @@ pub fn disable_copy_on_read(resource: impl Operand) -> DisableCopyOnRead {
 }
 
 builder! {
-    /// [`disable_copy_on_read`] in the making.
+    /// [`disable_copy_on_read()`] in the making.
     DisableCopyOnRead {} -> none
 }
 
@@ -162,7 +162,7 @@ pub fn is_variable_initialized(ref_: impl Operand) -> IsVariableInitialized {
 }
 
 builder! {
-    /// [`is_variable_initialized`] in the making.
+    /// [`is_variable_initialized()`] in the making.
     IsVariableInitialized {} -> one
 }
 
@@ -172,7 +172,7 @@ pub fn mutex_lock(mutex: impl Operand) -> MutexLock {
 }
 
 builder! {
-    /// [`mutex_lock`] in the making.
+    /// [`mutex_lock()`] in the making.
     MutexLock {} -> one
 }
 
@@ -182,7 +182,7 @@ pub fn mutex_v2(graph: &Graph) -> MutexV2 {
 }
 
 builder! {
-    /// [`mutex_v2`] in the making.
+    /// [`mutex_v2()`] in the making.
     MutexV2 {
         /// `container: string = ''`.
         container = "container": &str;
@@ -199,7 +199,7 @@ pub fn read_variable_op(resource: impl Operand, dtype: DType) -> ReadVariableOp 
 }
 
 builder! {
-    /// [`read_variable_op`] in the making.
+    /// [`read_variable_op()`] in the making.
     ReadVariableOp {} -> one
 }
 
@@ -215,7 +215,7 @@ pub fn resource_count_up_to(resource: impl Operand, limit: i64, t: DType) -> Res
 }
 
 builder! {
-    /// [`resource_count_up_to`] in the making.
+    /// [`resource_count_up_to()`] in the making.
     ResourceCountUpTo {} -> one
 }
 
@@ -237,7 +237,7 @@ pub fn resource_gather(
 }
 
 builder! {
-    /// [`resource_gather`] in the making.
+    /// [`resource_gather()`] in the making.
     ResourceGather {
         /// `batch_dims: int = 0`.
         batch_dims = "batch_dims": i64;
@@ -264,7 +264,7 @@ pub fn resource_gather_nd(
 }
 
 builder! {
-    /// [`resource_gather_nd`] in the making.
+    /// [`resource_gather_nd()`] in the making.
     ResourceGatherNd {} -> one
 }
 
@@ -284,7 +284,7 @@ pub fn resource_scatter_add(
 }
 
 builder! {
-    /// [`resource_scatter_add`] in the making.
+    /// [`resource_scatter_add()`] in the making.
     ResourceScatterAdd {} -> none
 }
 
@@ -304,7 +304,7 @@ pub fn resource_scatter_div(
 }
 
 builder! {
-    /// [`resource_scatter_div`] in the making.
+    /// [`resource_scatter_div()`] in the making.
     ResourceScatterDiv {} -> none
 }
 
@@ -324,7 +324,7 @@ pub fn resource_scatter_max(
 }
 
 builder! {
-    /// [`resource_scatter_max`] in the making.
+    /// [`resource_scatter_max()`] in the making.
     ResourceScatterMax {} -> none
 }
 
@@ -344,7 +344,7 @@ pub fn resource_scatter_min(
 }
 
 builder! {
-    /// [`resource_scatter_min`] in the making.
+    /// [`resource_scatter_min()`] in the making.
     ResourceScatterMin {} -> none
 }
 
@@ -364,7 +364,7 @@ pub fn resource_scatter_mul(
 }
 
 builder! {
-    /// [`resource_scatter_mul`] in the making.
+    /// [`resource_scatter_mul()`] in the making.
     ResourceScatterMul {} -> none
 }
 
@@ -384,7 +384,7 @@ pub fn resource_scatter_nd_add(
 }
 
 builder! {
-    /// [`resource_scatter_nd_add`] in the making.
+    /// [`resource_scatter_nd_add()`] in the making.
     ResourceScatterNdAdd {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -409,7 +409,7 @@ pub fn resource_scatter_nd_max(
 }
 
 builder! {
-    /// [`resource_scatter_nd_max`] in the making.
+    /// [`resource_scatter_nd_max()`] in the making.
     ResourceScatterNdMax {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -434,7 +434,7 @@ pub fn resource_scatter_nd_min(
 }
 
 builder! {
-    /// [`resource_scatter_nd_min`] in the making.
+    /// [`resource_scatter_nd_min()`] in the making.
     ResourceScatterNdMin {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -459,7 +459,7 @@ pub fn resource_scatter_nd_sub(
 }
 
 builder! {
-    /// [`resource_scatter_nd_sub`] in the making.
+    /// [`resource_scatter_nd_sub()`] in the making.
     ResourceScatterNdSub {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -484,7 +484,7 @@ pub fn resource_scatter_nd_update(
 }
 
 builder! {
-    /// [`resource_scatter_nd_update`] in the making.
+    /// [`resource_scatter_nd_update()`] in the making.
     ResourceScatterNdUpdate {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -509,7 +509,7 @@ pub fn resource_scatter_sub(
 }
 
 builder! {
-    /// [`resource_scatter_sub`] in the making.
+    /// [`resource_scatter_sub()`] in the making.
     ResourceScatterSub {} -> none
 }
 
@@ -529,7 +529,7 @@ pub fn resource_scatter_update(
 }
 
 builder! {
-    /// [`resource_scatter_update`] in the making.
+    /// [`resource_scatter_update()`] in the making.
     ResourceScatterUpdate {} -> none
 }
 
@@ -553,7 +553,7 @@ pub fn resource_strided_slice_assign(
 }
 
 builder! {
-    /// [`resource_strided_slice_assign`] in the making.
+    /// [`resource_strided_slice_assign()`] in the making.
     ResourceStridedSliceAssign {
         /// `begin_mask: int = 0`.
         begin_mask = "begin_mask": i64;
@@ -576,7 +576,7 @@ pub fn scatter_add(ref_: impl Operand, indices: impl Operand, updates: impl Oper
 }
 
 builder! {
-    /// [`scatter_add`] in the making.
+    /// [`scatter_add()`] in the making.
     ScatterAdd {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -591,7 +591,7 @@ pub fn scatter_div(ref_: impl Operand, indices: impl Operand, updates: impl Oper
 }
 
 builder! {
-    /// [`scatter_div`] in the making.
+    /// [`scatter_div()`] in the making.
     ScatterDiv {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -606,7 +606,7 @@ pub fn scatter_max(ref_: impl Operand, indices: impl Operand, updates: impl Oper
 }
 
 builder! {
-    /// [`scatter_max`] in the making.
+    /// [`scatter_max()`] in the making.
     ScatterMax {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -621,7 +621,7 @@ pub fn scatter_min(ref_: impl Operand, indices: impl Operand, updates: impl Oper
 }
 
 builder! {
-    /// [`scatter_min`] in the making.
+    /// [`scatter_min()`] in the making.
     ScatterMin {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -636,7 +636,7 @@ pub fn scatter_mul(ref_: impl Operand, indices: impl Operand, updates: impl Oper
 }
 
 builder! {
-    /// [`scatter_mul`] in the making.
+    /// [`scatter_mul()`] in the making.
     ScatterMul {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -659,7 +659,7 @@ pub fn scatter_nd_add(
 }
 
 builder! {
-    /// [`scatter_nd_add`] in the making.
+    /// [`scatter_nd_add()`] in the making.
     ScatterNdAdd {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -684,7 +684,7 @@ pub fn scatter_nd_max(
 }
 
 builder! {
-    /// [`scatter_nd_max`] in the making.
+    /// [`scatter_nd_max()`] in the making.
     ScatterNdMax {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -709,7 +709,7 @@ pub fn scatter_nd_min(
 }
 
 builder! {
-    /// [`scatter_nd_min`] in the making.
+    /// [`scatter_nd_min()`] in the making.
     ScatterNdMin {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -734,7 +734,7 @@ pub fn scatter_nd_sub(
 }
 
 builder! {
-    /// [`scatter_nd_sub`] in the making.
+    /// [`scatter_nd_sub()`] in the making.
     ScatterNdSub {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -759,7 +759,7 @@ pub fn scatter_nd_update(
 }
 
 builder! {
-    /// [`scatter_nd_update`] in the making.
+    /// [`scatter_nd_update()`] in the making.
     ScatterNdUpdate {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -776,7 +776,7 @@ pub fn scatter_sub(ref_: impl Operand, indices: impl Operand, updates: impl Oper
 }
 
 builder! {
-    /// [`scatter_sub`] in the making.
+    /// [`scatter_sub()`] in the making.
     ScatterSub {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -799,7 +799,7 @@ pub fn scatter_update(
 }
 
 builder! {
-    /// [`scatter_update`] in the making.
+    /// [`scatter_update()`] in the making.
     ScatterUpdate {
         /// `use_locking: bool = true`.
         use_locking = "use_locking": bool;
@@ -819,7 +819,7 @@ pub fn temporary_variable(graph: &Graph, shape: PartialShape, dtype: DType) -> T
 }
 
 builder! {
-    /// [`temporary_variable`] in the making.
+    /// [`temporary_variable()`] in the making.
     TemporaryVariable {
         /// `var_name: string = ''`.
         var_name = "var_name": &str;
@@ -839,7 +839,7 @@ pub fn var_handle_op(graph: &Graph, dtype: DType, shape: PartialShape) -> VarHan
 }
 
 builder! {
-    /// [`var_handle_op`] in the making.
+    /// [`var_handle_op()`] in the making.
     VarHandleOp {
         /// `container: string = ''`.
         container = "container": &str;
@@ -858,7 +858,7 @@ pub fn var_is_initialized_op(resource: impl Operand) -> VarIsInitializedOp {
 }
 
 builder! {
-    /// [`var_is_initialized_op`] in the making.
+    /// [`var_is_initialized_op()`] in the making.
     VarIsInitializedOp {} -> one
 }
 
@@ -875,7 +875,7 @@ pub fn variable(graph: &Graph, shape: PartialShape, dtype: DType) -> Variable {
 }
 
 builder! {
-    /// [`variable`] in the making.
+    /// [`variable()`] in the making.
     Variable {
         /// `container: string = ''`.
         container = "container": &str;
@@ -890,7 +890,7 @@ pub fn variable_shape(input: impl Operand) -> VariableShape {
 }
 
 builder! {
-    /// [`variable_shape`] in the making.
+    /// [`variable_shape()`] in the making.
     VariableShape {
         /// `out_type: {int32, int64} = DT_INT32`.
         out_type = "out_type": DType;
@@ -910,7 +910,7 @@ pub fn variable_v2(graph: &Graph, shape: PartialShape, dtype: DType) -> Variable
 }
 
 builder! {
-    /// [`variable_v2`] in the making.
+    /// [`variable_v2()`] in the making.
     VariableV2 {
         /// `container: string = ''`.
         container = "container": &str;

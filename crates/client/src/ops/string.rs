@@ -13,7 +13,7 @@ pub fn as_string(input: impl Operand) -> AsString {
 }
 
 builder! {
-    /// [`as_string`] in the making.
+    /// [`as_string()`] in the making.
     AsString {
         /// `precision: int = -1`.
         precision = "precision": i64;
@@ -44,7 +44,7 @@ pub fn decode_padded_raw(
 }
 
 builder! {
-    /// [`decode_padded_raw`] in the making.
+    /// [`decode_padded_raw()`] in the making.
     DecodePaddedRaw {
         /// `little_endian: bool = true`.
         little_endian = "little_endian": bool;
@@ -59,7 +59,7 @@ pub fn decode_raw(bytes: impl Operand, out_type: DType) -> DecodeRaw {
 }
 
 builder! {
-    /// [`decode_raw`] in the making.
+    /// [`decode_raw()`] in the making.
     DecodeRaw {
         /// `little_endian: bool = true`.
         little_endian = "little_endian": bool;
@@ -72,7 +72,7 @@ pub fn reduce_join(inputs: impl Operand, reduction_indices: impl Operand) -> Red
 }
 
 builder! {
-    /// [`reduce_join`] in the making.
+    /// [`reduce_join()`] in the making.
     ReduceJoin {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
@@ -87,7 +87,7 @@ pub fn regex_full_match(input: impl Operand, pattern: impl Operand) -> RegexFull
 }
 
 builder! {
-    /// [`regex_full_match`] in the making.
+    /// [`regex_full_match()`] in the making.
     RegexFullMatch {} -> one
 }
 
@@ -105,7 +105,7 @@ pub fn regex_replace(
 }
 
 builder! {
-    /// [`regex_replace`] in the making.
+    /// [`regex_replace()`] in the making.
     RegexReplace {
         /// `replace_global: bool = true`.
         replace_global = "replace_global": bool;
@@ -122,7 +122,7 @@ pub fn static_regex_full_match(input: impl Operand, pattern: &str) -> StaticRege
 }
 
 builder! {
-    /// [`static_regex_full_match`] in the making.
+    /// [`static_regex_full_match()`] in the making.
     StaticRegexFullMatch {} -> one
 }
 
@@ -142,7 +142,7 @@ pub fn static_regex_replace(
 }
 
 builder! {
-    /// [`static_regex_replace`] in the making.
+    /// [`static_regex_replace()`] in the making.
     StaticRegexReplace {
         /// `replace_global: bool = true`.
         replace_global = "replace_global": bool;
@@ -157,7 +157,7 @@ pub fn string_format(graph: &Graph, inputs: &[impl Operand]) -> StringFormat {
 }
 
 builder! {
-    /// [`string_format`] in the making.
+    /// [`string_format()`] in the making.
     StringFormat {
         /// `template: string = '%s'`.
         template = "template": &str;
@@ -174,7 +174,7 @@ pub fn string_join(graph: &Graph, inputs: &[impl Operand]) -> StringJoin {
 }
 
 builder! {
-    /// [`string_join`] in the making.
+    /// [`string_join()`] in the making.
     StringJoin {
         /// `separator: string = ''`.
         separator = "separator": &str;
@@ -187,7 +187,7 @@ pub fn string_length(input: impl Operand) -> StringLength {
 }
 
 builder! {
-    /// [`string_length`] in the making.
+    /// [`string_length()`] in the making.
     StringLength {
         /// `unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'`.
         unit = "unit": &str;
@@ -200,7 +200,7 @@ pub fn string_lower(input: impl Operand) -> StringLower {
 }
 
 builder! {
-    /// [`string_lower`] in the making.
+    /// [`string_lower()`] in the making.
     StringLower {
         /// `encoding: string = ''`.
         encoding = "encoding": &str;
@@ -213,7 +213,7 @@ pub fn string_split(input: impl Operand, delimiter: impl Operand) -> StringSplit
 }
 
 builder! {
-    /// [`string_split`] in the making.
+    /// [`string_split()`] in the making.
     StringSplit {
         /// `skip_empty: bool = true`.
         skip_empty = "skip_empty": bool;
@@ -226,7 +226,7 @@ pub fn string_split_v2(input: impl Operand, sep: impl Operand) -> StringSplitV2 
 }
 
 builder! {
-    /// [`string_split_v2`] in the making.
+    /// [`string_split_v2()`] in the making.
     StringSplitV2 {
         /// `maxsplit: int = -1`.
         maxsplit = "maxsplit": i64;
@@ -239,7 +239,7 @@ pub fn string_strip(input: impl Operand) -> StringStrip {
 }
 
 builder! {
-    /// [`string_strip`] in the making.
+    /// [`string_strip()`] in the making.
     StringStrip {} -> one
 }
 
@@ -253,7 +253,7 @@ pub fn string_to_hash_bucket_fast(input: impl Operand, num_buckets: i64) -> Stri
 }
 
 builder! {
-    /// [`string_to_hash_bucket_fast`] in the making.
+    /// [`string_to_hash_bucket_fast()`] in the making.
     StringToHashBucketFast {} -> one
 }
 
@@ -263,7 +263,7 @@ pub fn string_to_number(string_tensor: impl Operand) -> StringToNumber {
 }
 
 builder! {
-    /// [`string_to_number`] in the making.
+    /// [`string_to_number()`] in the making.
     StringToNumber {
         /// `out_type: {float, double, int32, int64, uint32, uint64} = DT_FLOAT`.
         out_type = "out_type": DType;
@@ -276,7 +276,7 @@ pub fn string_upper(input: impl Operand) -> StringUpper {
 }
 
 builder! {
-    /// [`string_upper`] in the making.
+    /// [`string_upper()`] in the making.
     StringUpper {
         /// `encoding: string = ''`.
         encoding = "encoding": &str;
@@ -291,7 +291,7 @@ pub fn substr(input: impl Operand, pos: impl Operand, len: impl Operand) -> Subs
 }
 
 builder! {
-    /// [`substr`] in the making.
+    /// [`substr()`] in the making.
     Substr {
         /// `unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'`.
         unit = "unit": &str;

@@ -11,7 +11,7 @@ pub fn close_summary_writer(writer: impl Operand) -> CloseSummaryWriter {
 }
 
 builder! {
-    /// [`close_summary_writer`] in the making.
+    /// [`close_summary_writer()`] in the making.
     CloseSummaryWriter {} -> none
 }
 
@@ -33,7 +33,7 @@ pub fn create_summary_file_writer(
 }
 
 builder! {
-    /// [`create_summary_file_writer`] in the making.
+    /// [`create_summary_file_writer()`] in the making.
     CreateSummaryFileWriter {} -> none
 }
 
@@ -43,7 +43,7 @@ pub fn flush_summary_writer(writer: impl Operand) -> FlushSummaryWriter {
 }
 
 builder! {
-    /// [`flush_summary_writer`] in the making.
+    /// [`flush_summary_writer()`] in the making.
     FlushSummaryWriter {} -> none
 }
 
@@ -55,7 +55,7 @@ pub fn histogram_summary(tag: impl Operand, values: impl Operand) -> HistogramSu
 }
 
 builder! {
-    /// [`histogram_summary`] in the making.
+    /// [`histogram_summary()`] in the making.
     HistogramSummary {} -> one
 }
 
@@ -67,7 +67,7 @@ pub fn image_summary(tag: impl Operand, tensor: impl Operand) -> ImageSummary {
 }
 
 builder! {
-    /// [`image_summary`] in the making.
+    /// [`image_summary()`] in the making.
     ImageSummary {
         /// `max_images: int >= 1 = 3`.
         max_images = "max_images": i64;
@@ -82,7 +82,7 @@ pub fn merge_summary(inputs: &[impl Operand]) -> MergeSummary {
 }
 
 builder! {
-    /// [`merge_summary`] in the making.
+    /// [`merge_summary()`] in the making.
     MergeSummary {} -> one
 }
 
@@ -94,7 +94,7 @@ pub fn scalar_summary(tags: impl Operand, values: impl Operand) -> ScalarSummary
 }
 
 builder! {
-    /// [`scalar_summary`] in the making.
+    /// [`scalar_summary()`] in the making.
     ScalarSummary {} -> one
 }
 
@@ -104,7 +104,7 @@ pub fn summary_writer(graph: &Graph) -> SummaryWriter {
 }
 
 builder! {
-    /// [`summary_writer`] in the making.
+    /// [`summary_writer()`] in the making.
     SummaryWriter {
         /// `shared_name: string = ''`.
         shared_name = "shared_name": &str;
@@ -129,7 +129,7 @@ pub fn tensor_summary_v2(
 }
 
 builder! {
-    /// [`tensor_summary_v2`] in the making.
+    /// [`tensor_summary_v2()`] in the making.
     TensorSummaryV2 {} -> one
 }
 
@@ -151,7 +151,7 @@ pub fn write_histogram_summary(
 }
 
 builder! {
-    /// [`write_histogram_summary`] in the making.
+    /// [`write_histogram_summary()`] in the making.
     WriteHistogramSummary {} -> none
 }
 
@@ -169,7 +169,7 @@ pub fn write_raw_proto_summary(
 }
 
 builder! {
-    /// [`write_raw_proto_summary`] in the making.
+    /// [`write_raw_proto_summary()`] in the making.
     WriteRawProtoSummary {} -> none
 }
 
@@ -191,7 +191,7 @@ pub fn write_scalar_summary(
 }
 
 builder! {
-    /// [`write_scalar_summary`] in the making.
+    /// [`write_scalar_summary()`] in the making.
     WriteScalarSummary {} -> none
 }
 
@@ -215,6 +215,6 @@ pub fn write_summary(
 }
 
 builder! {
-    /// [`write_summary`] in the making.
+    /// [`write_summary()`] in the making.
     WriteSummary {} -> none
 }

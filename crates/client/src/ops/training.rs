@@ -32,7 +32,7 @@ pub fn apply_ada_max(
 }
 
 builder! {
-    /// [`apply_ada_max`] in the making.
+    /// [`apply_ada_max()`] in the making.
     ApplyAdaMax {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -63,7 +63,7 @@ pub fn apply_adadelta(
 }
 
 builder! {
-    /// [`apply_adadelta`] in the making.
+    /// [`apply_adadelta()`] in the making.
     ApplyAdadelta {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -88,7 +88,7 @@ pub fn apply_adagrad(
 }
 
 builder! {
-    /// [`apply_adagrad`] in the making.
+    /// [`apply_adagrad()`] in the making.
     ApplyAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -124,7 +124,7 @@ pub fn apply_adagrad_da(
 }
 
 builder! {
-    /// [`apply_adagrad_da`] in the making.
+    /// [`apply_adagrad_da()`] in the making.
     ApplyAdagradDA {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -151,7 +151,7 @@ pub fn apply_adagrad_v2(
 }
 
 builder! {
-    /// [`apply_adagrad_v2`] in the making.
+    /// [`apply_adagrad_v2()`] in the making.
     ApplyAdagradV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -191,7 +191,7 @@ pub fn apply_adam(
 }
 
 builder! {
-    /// [`apply_adam`] in the making.
+    /// [`apply_adam()`] in the making.
     ApplyAdam {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -224,7 +224,7 @@ pub fn apply_add_sign(
 }
 
 builder! {
-    /// [`apply_add_sign`] in the making.
+    /// [`apply_add_sign()`] in the making.
     ApplyAddSign {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -260,7 +260,7 @@ pub fn apply_centered_rms_prop(
 }
 
 builder! {
-    /// [`apply_centered_rms_prop`] in the making.
+    /// [`apply_centered_rms_prop()`] in the making.
     ApplyCenteredRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -294,7 +294,7 @@ pub fn apply_ftrl(
 }
 
 builder! {
-    /// [`apply_ftrl`] in the making.
+    /// [`apply_ftrl()`] in the making.
     ApplyFtrl {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -332,7 +332,7 @@ pub fn apply_ftrl_v2(
 }
 
 builder! {
-    /// [`apply_ftrl_v2`] in the making.
+    /// [`apply_ftrl_v2()`] in the making.
     ApplyFtrlV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -357,7 +357,7 @@ pub fn apply_gradient_descent(
 }
 
 builder! {
-    /// [`apply_gradient_descent`] in the making.
+    /// [`apply_gradient_descent()`] in the making.
     ApplyGradientDescent {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -384,7 +384,7 @@ pub fn apply_momentum(
 }
 
 builder! {
-    /// [`apply_momentum`] in the making.
+    /// [`apply_momentum()`] in the making.
     ApplyMomentum {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -417,7 +417,7 @@ pub fn apply_power_sign(
 }
 
 builder! {
-    /// [`apply_power_sign`] in the making.
+    /// [`apply_power_sign()`] in the making.
     ApplyPowerSign {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -446,7 +446,7 @@ pub fn apply_proximal_adagrad(
 }
 
 builder! {
-    /// [`apply_proximal_adagrad`] in the making.
+    /// [`apply_proximal_adagrad()`] in the making.
     ApplyProximalAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -473,7 +473,7 @@ pub fn apply_proximal_gradient_descent(
 }
 
 builder! {
-    /// [`apply_proximal_gradient_descent`] in the making.
+    /// [`apply_proximal_gradient_descent()`] in the making.
     ApplyProximalGradientDescent {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -507,7 +507,7 @@ pub fn apply_rms_prop(
 }
 
 builder! {
-    /// [`apply_rms_prop`] in the making.
+    /// [`apply_rms_prop()`] in the making.
     ApplyRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -543,7 +543,7 @@ pub fn resource_apply_ada_max(
 }
 
 builder! {
-    /// [`resource_apply_ada_max`] in the making.
+    /// [`resource_apply_ada_max()`] in the making.
     ResourceApplyAdaMax {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -574,7 +574,7 @@ pub fn resource_apply_adadelta(
 }
 
 builder! {
-    /// [`resource_apply_adadelta`] in the making.
+    /// [`resource_apply_adadelta()`] in the making.
     ResourceApplyAdadelta {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -599,7 +599,7 @@ pub fn resource_apply_adagrad(
 }
 
 builder! {
-    /// [`resource_apply_adagrad`] in the making.
+    /// [`resource_apply_adagrad()`] in the making.
     ResourceApplyAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -635,7 +635,7 @@ pub fn resource_apply_adagrad_da(
 }
 
 builder! {
-    /// [`resource_apply_adagrad_da`] in the making.
+    /// [`resource_apply_adagrad_da()`] in the making.
     ResourceApplyAdagradDA {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -662,7 +662,7 @@ pub fn resource_apply_adagrad_v2(
 }
 
 builder! {
-    /// [`resource_apply_adagrad_v2`] in the making.
+    /// [`resource_apply_adagrad_v2()`] in the making.
     ResourceApplyAdagradV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -702,7 +702,7 @@ pub fn resource_apply_adam(
 }
 
 builder! {
-    /// [`resource_apply_adam`] in the making.
+    /// [`resource_apply_adam()`] in the making.
     ResourceApplyAdam {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -744,7 +744,7 @@ pub fn resource_apply_adam_with_amsgrad(
 }
 
 builder! {
-    /// [`resource_apply_adam_with_amsgrad`] in the making.
+    /// [`resource_apply_adam_with_amsgrad()`] in the making.
     ResourceApplyAdamWithAmsgrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -775,7 +775,7 @@ pub fn resource_apply_add_sign(
 }
 
 builder! {
-    /// [`resource_apply_add_sign`] in the making.
+    /// [`resource_apply_add_sign()`] in the making.
     ResourceApplyAddSign {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -811,7 +811,7 @@ pub fn resource_apply_centered_rms_prop(
 }
 
 builder! {
-    /// [`resource_apply_centered_rms_prop`] in the making.
+    /// [`resource_apply_centered_rms_prop()`] in the making.
     ResourceApplyCenteredRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -845,7 +845,7 @@ pub fn resource_apply_ftrl(
 }
 
 builder! {
-    /// [`resource_apply_ftrl`] in the making.
+    /// [`resource_apply_ftrl()`] in the making.
     ResourceApplyFtrl {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -883,7 +883,7 @@ pub fn resource_apply_ftrl_v2(
 }
 
 builder! {
-    /// [`resource_apply_ftrl_v2`] in the making.
+    /// [`resource_apply_ftrl_v2()`] in the making.
     ResourceApplyFtrlV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -908,7 +908,7 @@ pub fn resource_apply_gradient_descent(
 }
 
 builder! {
-    /// [`resource_apply_gradient_descent`] in the making.
+    /// [`resource_apply_gradient_descent()`] in the making.
     ResourceApplyGradientDescent {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -935,7 +935,7 @@ pub fn resource_apply_keras_momentum(
 }
 
 builder! {
-    /// [`resource_apply_keras_momentum`] in the making.
+    /// [`resource_apply_keras_momentum()`] in the making.
     ResourceApplyKerasMomentum {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -964,7 +964,7 @@ pub fn resource_apply_momentum(
 }
 
 builder! {
-    /// [`resource_apply_momentum`] in the making.
+    /// [`resource_apply_momentum()`] in the making.
     ResourceApplyMomentum {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -997,7 +997,7 @@ pub fn resource_apply_power_sign(
 }
 
 builder! {
-    /// [`resource_apply_power_sign`] in the making.
+    /// [`resource_apply_power_sign()`] in the making.
     ResourceApplyPowerSign {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1026,7 +1026,7 @@ pub fn resource_apply_proximal_adagrad(
 }
 
 builder! {
-    /// [`resource_apply_proximal_adagrad`] in the making.
+    /// [`resource_apply_proximal_adagrad()`] in the making.
     ResourceApplyProximalAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1053,7 +1053,7 @@ pub fn resource_apply_proximal_gradient_descent(
 }
 
 builder! {
-    /// [`resource_apply_proximal_gradient_descent`] in the making.
+    /// [`resource_apply_proximal_gradient_descent()`] in the making.
     ResourceApplyProximalGradientDescent {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1087,7 +1087,7 @@ pub fn resource_apply_rms_prop(
 }
 
 builder! {
-    /// [`resource_apply_rms_prop`] in the making.
+    /// [`resource_apply_rms_prop()`] in the making.
     ResourceApplyRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1121,7 +1121,7 @@ pub fn resource_sparse_apply_adadelta(
 }
 
 builder! {
-    /// [`resource_sparse_apply_adadelta`] in the making.
+    /// [`resource_sparse_apply_adadelta()`] in the making.
     ResourceSparseApplyAdadelta {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1148,7 +1148,7 @@ pub fn resource_sparse_apply_adagrad(
 }
 
 builder! {
-    /// [`resource_sparse_apply_adagrad`] in the making.
+    /// [`resource_sparse_apply_adagrad()`] in the making.
     ResourceSparseApplyAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1186,7 +1186,7 @@ pub fn resource_sparse_apply_adagrad_da(
 }
 
 builder! {
-    /// [`resource_sparse_apply_adagrad_da`] in the making.
+    /// [`resource_sparse_apply_adagrad_da()`] in the making.
     ResourceSparseApplyAdagradDA {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1215,7 +1215,7 @@ pub fn resource_sparse_apply_adagrad_v2(
 }
 
 builder! {
-    /// [`resource_sparse_apply_adagrad_v2`] in the making.
+    /// [`resource_sparse_apply_adagrad_v2()`] in the making.
     ResourceSparseApplyAdagradV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1255,7 +1255,7 @@ pub fn resource_sparse_apply_centered_rms_prop(
 }
 
 builder! {
-    /// [`resource_sparse_apply_centered_rms_prop`] in the making.
+    /// [`resource_sparse_apply_centered_rms_prop()`] in the making.
     ResourceSparseApplyCenteredRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1291,7 +1291,7 @@ pub fn resource_sparse_apply_ftrl(
 }
 
 builder! {
-    /// [`resource_sparse_apply_ftrl`] in the making.
+    /// [`resource_sparse_apply_ftrl()`] in the making.
     ResourceSparseApplyFtrl {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1331,7 +1331,7 @@ pub fn resource_sparse_apply_ftrl_v2(
 }
 
 builder! {
-    /// [`resource_sparse_apply_ftrl_v2`] in the making.
+    /// [`resource_sparse_apply_ftrl_v2()`] in the making.
     ResourceSparseApplyFtrlV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1362,7 +1362,7 @@ pub fn resource_sparse_apply_keras_momentum(
 }
 
 builder! {
-    /// [`resource_sparse_apply_keras_momentum`] in the making.
+    /// [`resource_sparse_apply_keras_momentum()`] in the making.
     ResourceSparseApplyKerasMomentum {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1393,7 +1393,7 @@ pub fn resource_sparse_apply_momentum(
 }
 
 builder! {
-    /// [`resource_sparse_apply_momentum`] in the making.
+    /// [`resource_sparse_apply_momentum()`] in the making.
     ResourceSparseApplyMomentum {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1426,7 +1426,7 @@ pub fn resource_sparse_apply_proximal_adagrad(
 }
 
 builder! {
-    /// [`resource_sparse_apply_proximal_adagrad`] in the making.
+    /// [`resource_sparse_apply_proximal_adagrad()`] in the making.
     ResourceSparseApplyProximalAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1455,7 +1455,7 @@ pub fn resource_sparse_apply_proximal_gradient_descent(
 }
 
 builder! {
-    /// [`resource_sparse_apply_proximal_gradient_descent`] in the making.
+    /// [`resource_sparse_apply_proximal_gradient_descent()`] in the making.
     ResourceSparseApplyProximalGradientDescent {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1491,7 +1491,7 @@ pub fn resource_sparse_apply_rms_prop(
 }
 
 builder! {
-    /// [`resource_sparse_apply_rms_prop`] in the making.
+    /// [`resource_sparse_apply_rms_prop()`] in the making.
     ResourceSparseApplyRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1525,7 +1525,7 @@ pub fn sparse_apply_adadelta(
 }
 
 builder! {
-    /// [`sparse_apply_adadelta`] in the making.
+    /// [`sparse_apply_adadelta()`] in the making.
     SparseApplyAdadelta {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1552,7 +1552,7 @@ pub fn sparse_apply_adagrad(
 }
 
 builder! {
-    /// [`sparse_apply_adagrad`] in the making.
+    /// [`sparse_apply_adagrad()`] in the making.
     SparseApplyAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1590,7 +1590,7 @@ pub fn sparse_apply_adagrad_da(
 }
 
 builder! {
-    /// [`sparse_apply_adagrad_da`] in the making.
+    /// [`sparse_apply_adagrad_da()`] in the making.
     SparseApplyAdagradDA {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1619,7 +1619,7 @@ pub fn sparse_apply_adagrad_v2(
 }
 
 builder! {
-    /// [`sparse_apply_adagrad_v2`] in the making.
+    /// [`sparse_apply_adagrad_v2()`] in the making.
     SparseApplyAdagradV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1659,7 +1659,7 @@ pub fn sparse_apply_centered_rms_prop(
 }
 
 builder! {
-    /// [`sparse_apply_centered_rms_prop`] in the making.
+    /// [`sparse_apply_centered_rms_prop()`] in the making.
     SparseApplyCenteredRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1695,7 +1695,7 @@ pub fn sparse_apply_ftrl(
 }
 
 builder! {
-    /// [`sparse_apply_ftrl`] in the making.
+    /// [`sparse_apply_ftrl()`] in the making.
     SparseApplyFtrl {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1735,7 +1735,7 @@ pub fn sparse_apply_ftrl_v2(
 }
 
 builder! {
-    /// [`sparse_apply_ftrl_v2`] in the making.
+    /// [`sparse_apply_ftrl_v2()`] in the making.
     SparseApplyFtrlV2 {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1766,7 +1766,7 @@ pub fn sparse_apply_momentum(
 }
 
 builder! {
-    /// [`sparse_apply_momentum`] in the making.
+    /// [`sparse_apply_momentum()`] in the making.
     SparseApplyMomentum {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1799,7 +1799,7 @@ pub fn sparse_apply_proximal_adagrad(
 }
 
 builder! {
-    /// [`sparse_apply_proximal_adagrad`] in the making.
+    /// [`sparse_apply_proximal_adagrad()`] in the making.
     SparseApplyProximalAdagrad {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1828,7 +1828,7 @@ pub fn sparse_apply_proximal_gradient_descent(
 }
 
 builder! {
-    /// [`sparse_apply_proximal_gradient_descent`] in the making.
+    /// [`sparse_apply_proximal_gradient_descent()`] in the making.
     SparseApplyProximalGradientDescent {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;
@@ -1864,7 +1864,7 @@ pub fn sparse_apply_rms_prop(
 }
 
 builder! {
-    /// [`sparse_apply_rms_prop`] in the making.
+    /// [`sparse_apply_rms_prop()`] in the making.
     SparseApplyRMSProp {
         /// `use_locking: bool = false`.
         use_locking = "use_locking": bool;

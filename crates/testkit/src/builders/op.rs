@@ -165,7 +165,7 @@ fn function(def: &OpDef, signature: &Signature, required: &[&AttrDef]) -> Result
 
 fn builder(def: &OpDef, signature: &Signature, options: &[&AttrDef]) -> Result<String> {
     let mut text = format!(
-        "builder! {{\n    /// [`{}`] in the making.\n    {} {{",
+        "builder! {{\n    /// [`{}()`] in the making.\n    {} {{",
         snake(def.name),
         def.name
     );
