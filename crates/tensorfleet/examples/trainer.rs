@@ -103,7 +103,7 @@ fn train(args: &Args, cluster: &ClusterSpec, role: &Role, target: &str) -> Resul
         session = session.checkpoint_dir(dir);
     }
     let mut session = session.start()?;
-    // Each worker sees other batches, and another part of them each time it is started.
+    // Each worker sees other batches.
     let mut batch = u64::from(role.task_index) << 32;
     while !session.should_stop() {
         let (xs, ys) = data::line(batch, 32)?;

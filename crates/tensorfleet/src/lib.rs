@@ -4,16 +4,25 @@
 //! builds a [`Graph`], says where its parts run, opens a [`Session`] on any server and runs steps:
 //!
 //! ```
-//! use tensorfleet::{Graph, LocalCluster, Session, init};
+//! use tensorfleet::train::{GradientDescent, Optimizer};
+//! use tensorfleet::{DType, Graph, Server, Session, init};
 //!
-//! let cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)])?;
+//! let server = Server::create_local(Default::default())?;
+//!
 //! let g = Graph::new();
-//! let w = g.device("/job:ps/task:0").run(|| g.variable("w", &[2]).initializer(init::ones()).build());
-//! let sum = g.device("/job:worker").run(|| (&w + &w).sum(&[]));
+//! let x = g.placeholder(DType::F32, &[-1, 1]);
+//! let y = g.placeholder(DType::F32, &[-1, 1]);
+//! let w = g.variable("w", &[1, 1]).initializer(init::zeros()).build();
+//! let loss = (x.matmul(&w) - &y).square().mean(&[]);
+//! let step = GradientDescent::new(0.1).minimize(&loss)?;
 //!
-//! let session = Session::connect(&g, cluster.target("worker", 0)?)?;
+//! let session = Session::connect(&g, server.target())?;
 //! session.run(&g.global_variables_initializer())?;
-//! assert_eq!(session.run(&sum)?.to_scalar::<f32>()?, 4.0);
+//! let (xs, ys) = (tensorfleet::tensor([[1.0f32], [2.0]])?, tensorfleet::tensor([[3.0f32], [6.0]])?);
+//! for _ in 0..50 {
+//!     session.run_fed(&[(&x, xs.clone()), (&y, ys.clone())], &step)?;
+//! }
+//! assert!((session.run(&w)?.to_scalar::<f32>()? - 3.0).abs() < 1e-3);
 //! # Ok::<(), tensorfleet::Status>(())
 //! ```
 //!
@@ -28,7 +37,18 @@
 //! | one binary on all machines: `--ps_hosts`, `--worker_hosts`, `--job_name`, `--task_index`, `TF_CONFIG` | [`flags`] |
 //! | TensorFlow's messages | [`proto`] |
 //!
-//! The programs in `examples/` are the twins of what people write in distributed TensorFlow.
+//! The programs in `examples/` are the twins of what people write in distributed TensorFlow; each runs alone
+//! (`cargo run --example trainer`) and says in its first lines how it runs on a cluster:
+//!
+//! | example | shows |
+//! |---|---|
+//! | `hello`, `any_server`, `pin_ops` | a server, sessions on many servers, ops on tasks of one's choice |
+//! | `trainer` | parameter servers and workers in one binary, checkpoints, recovery |
+//! | `sync_trainer` | workers that step together, with backup workers |
+//! | `towers` | one model on several devices of a task |
+//! | `embeddings`, `wide_and_deep`, `lstm` | partitioned tables, two optimizers, a loop with gradients |
+//! | `dataset` | an input pipeline from CSV or TFRecord files |
+//! | `restore_tensorflow`, `drive_tensorflow` | going on from TensorFlow's checkpoint, training on its server |
 
 pub mod flags;
 #[cfg(any(test, doctest))]

@@ -7,6 +7,7 @@ use tensorfleet::train::{Saver, latest_checkpoint};
 use tensorfleet::{Graph, Session};
 use tensorfleet_rpc::free_ports;
 
+use crate::data::{BIAS, WEIGHTS};
 use crate::program::{PATIENCE, Running, assert_at_last, losses};
 
 const LAST_STEP: i64 = 6000;
@@ -14,10 +15,6 @@ const SAVE_STEPS: i64 = 200;
 /// One interval, and what the other worker may do while the chief is writing a checkpoint.
 const MOST_LOST: i64 = 2 * SAVE_STEPS;
 const SEED: u64 = 11;
-
-/// What the examples' data hides.
-const WEIGHTS: [f32; 4] = [1.0, -2.0, 3.0, 0.5];
-const BIAS: f32 = 0.25;
 
 const PS: usize = 0;
 const CHIEF: usize = 1;
@@ -99,7 +96,7 @@ impl Cluster {
             assert!(
                 began.elapsed() < PATIENCE,
                 "no progress:\n{}",
-                self.tasks[CHIEF].output()
+                self.tasks[CHIEF].end_of_output()
             );
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -114,6 +111,7 @@ fn start_task(flags: &[String], index: usize) -> Running {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "what was lost is worth knowing")]
 fn training_outlives_a_ps_killed_three_times_and_workers_killed_at_random() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
@@ -146,6 +144,7 @@ fn training_outlives_a_ps_killed_three_times_and_workers_killed_at_random() {
         worker.finish();
     }
     drop(ps);
+    eprintln!("{ps_kills} ps and {worker_kills} workers killed, steps lost: {lost:?}");
     assert!(worker_kills > 0, "the seed kills no worker");
     assert!(lost.iter().all(|lost| *lost <= MOST_LOST), "lost {lost:?}");
 

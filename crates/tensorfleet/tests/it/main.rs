@@ -1,6 +1,8 @@
 //! The examples run: alone, on TensorFlow's servers, and while tasks are killed.
 
 mod alone;
+#[path = "../../examples/data/mod.rs"]
+mod data;
 mod lost_tasks;
 mod program;
 mod tensorflow;

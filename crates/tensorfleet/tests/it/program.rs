@@ -85,14 +85,21 @@ impl Running {
     pub(crate) fn finish(mut self) -> String {
         let began = Instant::now();
         while self.is_running() {
-            let text = format!("{} hangs:\n{}", self.name, self.output());
-            assert!(began.elapsed() < PATIENCE, "{text}");
+            let hangs = began.elapsed() > PATIENCE;
+            assert!(!hangs, "{} hangs:\n{}", self.name, self.end_of_output());
             std::thread::sleep(Duration::from_millis(20));
         }
         let status = self.child.wait().unwrap();
+        let end = self.end_of_output();
+        assert!(status.success(), "{}: {status}\n{end}", self.name);
+        self.output()
+    }
+
+    /// Where errors stand.
+    pub(crate) fn end_of_output(&self) -> String {
         let output = self.output();
-        assert!(status.success(), "{}: {status}\n{output}", self.name);
-        output
+        let lines: Vec<&str> = output.lines().collect();
+        lines[lines.len().saturating_sub(10)..].join("\n")
     }
 }
 
