@@ -1,6 +1,7 @@
 //! [`LocalCluster`]: all servers of a cluster in this process, on loopback.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::time::Duration;
 
@@ -93,16 +94,43 @@ impl LocalCluster {
 
 /// Ports on a host that nobody listens on. They are held all at once, so that no two are the same; another
 /// process may still take one before it is used.
+///
+/// They are not of those that the system gives to outgoing connections, as far as there are enough: a server
+/// that comes back must not find its port taken by somebody who is looking for it.
 pub fn free_ports(host: &str, count: usize) -> std::io::Result<Vec<u16>> {
     // As servers do, who take IPv6 addresses in brackets or without.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let mut addresses: Vec<SocketAddr> = (bare, 0).to_socket_addrs()?.collect();
     addresses.sort_by_key(SocketAddr::is_ipv6);
-    let bind = |_| TcpListener::bind(addresses.as_slice());
-    let held = (0..count).map(bind).collect::<std::io::Result<Vec<_>>>()?;
+    let bind = |port: u16| {
+        let mut addresses = addresses.clone();
+        addresses
+            .iter_mut()
+            .for_each(|address| address.set_port(port));
+        TcpListener::bind(addresses.as_slice())
+    };
+    let quiet = quiet_ports().filter_map(|port| bind(port).ok());
+    let mut held: Vec<TcpListener> = quiet.take(count).collect();
+    while held.len() < count {
+        held.push(bind(0)?);
+    }
     held.iter()
         .map(|listener| Ok(listener.local_addr()?.port()))
         .collect()
+}
+
+/// Ports below those of outgoing connections, beginning anywhere: processes that look at the same time shall
+/// not meet.
+fn quiet_ports() -> impl Iterator<Item = u16> {
+    const FIRST: u16 = 10_000;
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let outgoing = range
+        .ok()
+        .and_then(|text| text.split_whitespace().next()?.parse().ok());
+    let end: u16 = outgoing.unwrap_or(FIRST).max(FIRST);
+    let anywhere = RandomState::new().hash_one(std::process::id());
+    let count = u64::from(end - FIRST);
+    (0..count).map(move |step| FIRST + (anywhere.wrapping_add(step) % count) as u16)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tensorfleet_status::{Result, failed_precondition, invalid_argument};
 use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, step_of};
 use crate::coordinator::Coordinator;
 use crate::global_step::global_step_read;
-use crate::saver::Saver;
+use crate::saver::{Saver, latest_checkpoint};
 use crate::scaffold::Scaffold;
 use crate::writer::{FileWriter, not_writable};
 
@@ -69,7 +69,7 @@ pub trait CheckpointListener: Send {
     }
 }
 
-/// Saves at the start, every so often, and at the end, into `<dir>/model.ckpt-<step>`. Writes the graph as
+/// Saves at the start (unless it just restored the newest), every so often, and at the end, into `<dir>/model.ckpt-<step>`. Writes the graph as
 /// `graph.pbtxt` and into event files.
 ///
 /// ```
@@ -192,6 +192,12 @@ impl CheckpointSaverHook {
         Ok(stop)
     }
 
+    /// Whether the newest checkpoint of the directory is the one of this step.
+    fn is_latest(&self, step: i64) -> bool {
+        let path = format!("{}-{step}", fs::join(&self.dir, &self.base_name));
+        latest_checkpoint(&self.dir).is_ok_and(|latest| latest.is_some_and(|latest| latest == path))
+    }
+
     fn write_graph(&self, session: &Session, step: i64) -> Result<()> {
         let meta = self.saver()?.meta_graph()?;
         let def = session.graph().graph_def()?;
@@ -220,6 +226,11 @@ impl SessionRunHook for CheckpointSaverHook {
         self.timer.reset();
         let step = self.read_step(session)?;
         self.write_graph(session, step)?;
+        if self.is_latest(step) {
+            // Just restored: writing it again could only lose it, should a task be lost meanwhile.
+            self.timer.triggered(step);
+            return Ok(());
+        }
         self.save(session, step).map(drop)
     }
 

@@ -87,7 +87,8 @@ pub trait SessionRunHook: Send {
         Ok(())
     }
 
-    /// Once at the end, unless training ended with an error.
+    /// At the end, unless training ended with an error: with the run that asked to stop, or when the session is
+    /// closed before. Again if a task was lost meanwhile.
     fn end(&mut self, _session: &Session) -> Result<()> {
         Ok(())
     }

@@ -3,11 +3,15 @@
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tensorfleet_checkpoint::fs::split_scheme;
 use tensorfleet_status::{Result, failed_precondition};
 
 const NAME: &str = ".chief.lock";
+
+/// How long a chief that was killed may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Held by the chief that writes into a directory; freed by the system when its process ends, however it does.
 pub(super) struct ChiefLock {
@@ -31,7 +35,13 @@ impl ChiefLock {
         let Ok(mut file) = opened else {
             return Ok(None);
         };
-        match file.try_lock() {
+        let began = Instant::now();
+        let mut tried = file.try_lock();
+        while matches!(tried, Err(TryLockError::WouldBlock)) && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(50));
+            tried = file.try_lock();
+        }
+        match tried {
             Ok(()) => {
                 let _ = file.set_len(0);
                 let _ = write!(file, "process {}", std::process::id());

@@ -64,6 +64,8 @@ pub struct MonitoredSession {
     /// Ended by an error: hooks do not see the end.
     failed: bool,
     stopped: bool,
+    /// Hooks have seen the end.
+    ended: bool,
     recoveries: u32,
     pub(super) lock: Option<ChiefLock>,
 }
@@ -99,6 +101,7 @@ impl MonitoredSession {
             live: None,
             failed: false,
             stopped: false,
+            ended: false,
             recoveries: 0,
             lock: None,
         };
@@ -212,6 +215,10 @@ impl MonitoredSession {
             hook.after_run(&mut context, &RunValues::new(theirs, &metadata))?;
         }
         if context.stop_requested() {
+            // The end belongs to the step that asked for it: a task lost before the last checkpoint is
+            // written is recovered from like any other, and training goes on.
+            end_all(&mut self.hooks, &live.session)?;
+            self.ended = true;
             self.stopped = true;
             live.coordinator.request_stop();
         }
@@ -295,19 +302,21 @@ impl MonitoredSession {
     }
 
     fn end(&mut self) -> Result<()> {
-        if self.failed {
-            return Ok(());
+        match &self.live {
+            Some(live) if !self.failed && !self.ended => end_all(&mut self.hooks, &live.session),
+            _ => Ok(()),
         }
-        let Some(live) = &self.live else {
-            return Ok(());
-        };
-        let mut first = Ok(());
-        for hook in &mut self.hooks {
-            let ended = hook.end(&live.session);
-            first = first.and(ended);
-        }
-        first
     }
+}
+
+/// Lets all hooks see the end; the first error of any of them.
+fn end_all(hooks: &mut [Box<dyn SessionRunHook>], session: &Session) -> Result<()> {
+    let mut first = Ok(());
+    for hook in hooks {
+        let ended = hook.end(session);
+        first = first.and(ended);
+    }
+    first
 }
 
 impl Drop for MonitoredSession {
