@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tensorfleet_client::{Graph, Operation, Output, Session, Tensor, Variable, keys};
+use tensorfleet_client::{Graph, Item, Operation, Output, Session, Tensor, Variable, keys};
 use tensorfleet_status::Result;
 
 use crate::saver::Saver;
@@ -113,28 +113,44 @@ impl Scaffold {
     pub fn finalize(&self, g: &Graph) -> Result<FinalScaffold> {
         let globals = g.global_variables();
         let locals = g.local_variables();
-        let init_op = self.operation(g, self.init_op.as_ref(), keys::INIT_OP, || {
-            g.global_variables_initializer()
-        });
-        let ready_op = self.output(g, self.ready_op.as_ref(), keys::READY_OP, || {
-            report_uninitialized(
-                g,
-                "report_uninitialized_variables",
-                globals.iter().chain(&locals),
-            )
-        });
-        let ready_for_local_init_op = self.output(
+        let init_op = find_or_make(
+            g,
+            self.init_op.as_ref(),
+            keys::INIT_OP,
+            Graph::operations_in,
+            || g.global_variables_initializer(),
+        );
+        let ready_op = find_or_make(
+            g,
+            self.ready_op.as_ref(),
+            keys::READY_OP,
+            Graph::outputs_in,
+            || {
+                report_uninitialized(
+                    g,
+                    "report_uninitialized_variables",
+                    globals.iter().chain(&locals),
+                )
+            },
+        );
+        let ready_for_local_init_op = find_or_make(
             g,
             self.ready_for_local_init_op.as_ref(),
             keys::READY_FOR_LOCAL_INIT_OP,
+            Graph::outputs_in,
             || report_uninitialized(g, "report_uninitialized_global_variables", &globals),
         );
-        let local_init_op =
-            self.operation(g, self.local_init_op.as_ref(), keys::LOCAL_INIT_OP, || {
+        let local_init_op = find_or_make(
+            g,
+            self.local_init_op.as_ref(),
+            keys::LOCAL_INIT_OP,
+            Graph::operations_in,
+            || {
                 let tables = g.operations_in(keys::TABLE_INITIALIZERS);
                 let variables = g.local_variables_initializer();
                 g.group("init_all_local", tables.iter().chain([&variables]))
-            });
+            },
+        );
         let summary_op = self.find_summary_op(g);
         if self.saver.get().is_none() && !globals.is_empty() {
             let _ = self.saver.set(Saver::builder(g).sharded(true).build()?);
@@ -150,40 +166,6 @@ impl Scaffold {
             local_init_op,
             summary_op,
             saver: self.saver.get().cloned(),
-        })
-    }
-
-    fn operation(
-        &self,
-        g: &Graph,
-        given: Option<&Operation>,
-        key: &str,
-        make: impl FnOnce() -> Operation,
-    ) -> Operation {
-        let known = given
-            .cloned()
-            .or_else(|| g.operations_in(key).into_iter().next());
-        known.unwrap_or_else(|| {
-            let made = make();
-            g.add_to_collection(key, &made);
-            made
-        })
-    }
-
-    fn output(
-        &self,
-        g: &Graph,
-        given: Option<&Output>,
-        key: &str,
-        make: impl FnOnce() -> Output,
-    ) -> Output {
-        let known = given
-            .cloned()
-            .or_else(|| g.outputs_in(key).into_iter().next());
-        known.unwrap_or_else(|| {
-            let made = make();
-            g.add_to_collection(key, &made);
-            made
         })
     }
 
@@ -205,6 +187,25 @@ impl Scaffold {
         g.add_to_collection(keys::SUMMARY_OP, &merged);
         Some(merged)
     }
+}
+
+/// What was given, else what the collection has, else what `make` makes, which is added to the collection.
+fn find_or_make<T: Clone>(
+    g: &Graph,
+    given: Option<&T>,
+    key: &str,
+    find: fn(&Graph, &str) -> Vec<T>,
+    make: impl FnOnce() -> T,
+) -> T
+where
+    for<'a> &'a T: Into<Item>,
+{
+    let known = given.cloned().or_else(|| find(g, key).into_iter().next());
+    known.unwrap_or_else(|| {
+        let made = make();
+        g.add_to_collection(key, &made);
+        made
+    })
 }
 
 /// A scaffold with everything in place.

@@ -47,10 +47,29 @@ impl Common {
     }
 
     /// The layer's variable scope: of its own name, or of the first free one like `default`.
-    pub(super) fn open(&self, g: &Graph, default: &str) -> Scope {
+    fn open(&self, g: &Graph, default: &str) -> Scope {
         match &self.name {
             Some(name) => g.variable_scope(name, self.reuse),
             None => g.unique_variable_scope(default),
+        }
+    }
+
+    /// Adds a layer in its variable scope: what `add` gives, a void tensor for a void input or a mistake.
+    #[track_caller]
+    pub(super) fn layer(
+        &self,
+        input: &Output,
+        default: &str,
+        add: impl FnOnce() -> Result<Output>,
+    ) -> Output {
+        if input.is_void() {
+            return input.clone();
+        }
+        let g = input.graph();
+        let _scope = self.open(g, default);
+        match add() {
+            Ok(output) => output,
+            Err(status) => g.fail(status),
         }
     }
 

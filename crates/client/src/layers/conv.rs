@@ -85,15 +85,7 @@ impl Conv2D {
     /// Adds the layer.
     #[track_caller]
     pub fn output(self) -> Output {
-        let g = self.input.graph().clone();
-        if self.input.is_void() {
-            return self.input;
-        }
-        let _scope = self.common.open(&g, "conv2d");
-        match self.add() {
-            Ok(output) => output,
-            Err(status) => g.fail(status),
-        }
+        self.common.layer(&self.input, "conv2d", || self.add())
     }
 
     fn add(&self) -> Result<Output> {

@@ -45,15 +45,7 @@ impl Dense {
     /// Adds the layer.
     #[track_caller]
     pub fn output(self) -> Output {
-        let g = self.input.graph().clone();
-        if self.input.is_void() {
-            return self.input;
-        }
-        let _scope = self.common.open(&g, "dense");
-        match self.add() {
-            Ok(output) => output,
-            Err(status) => g.fail(status),
-        }
+        self.common.layer(&self.input, "dense", || self.add())
     }
 
     fn add(&self) -> Result<Output> {

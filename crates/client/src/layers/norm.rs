@@ -115,15 +115,8 @@ impl BatchNorm {
     /// Adds the layer.
     #[track_caller]
     pub fn output(self) -> Output {
-        let g = self.input.graph().clone();
-        if self.input.is_void() {
-            return self.input;
-        }
-        let _scope = self.common.open(&g, "batch_normalization");
-        match self.add() {
-            Ok(output) => output,
-            Err(status) => g.fail(status),
-        }
+        self.common
+            .layer(&self.input, "batch_normalization", || self.add())
     }
 
     fn add(&self) -> Result<Output> {

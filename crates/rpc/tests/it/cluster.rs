@@ -1,7 +1,6 @@
 //! Clusters of several tasks: ours, and workers that answer as a test wants.
 
 use std::future::Future;
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use tensorfleet_cluster::{ClusterSpec, ServerSpec};
 use tensorfleet_proto as pb;
 use tensorfleet_proto::services::worker as path;
 use tensorfleet_rpc::grpc::{Call, Limits, Service, serve};
-use tensorfleet_rpc::{Server, ServerOptions};
+use tensorfleet_rpc::{Server, ServerOptions, free_ports};
 use tensorfleet_status::{Result, Status, unimplemented};
 use tensorfleet_tensor::Segments;
 use tokio::runtime::{Builder, Runtime};
@@ -25,10 +24,7 @@ pub(crate) fn free_address() -> String {
 
 /// Several of them, all different.
 fn free_addresses(count: usize) -> Vec<String> {
-    let free = |_| TcpListener::bind("localhost:0").unwrap();
-    let listeners: Vec<TcpListener> = (0..count).map(free).collect();
-    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-    let ports = listeners.iter().map(port);
+    let ports = free_ports("localhost", count).unwrap().into_iter();
     ports.map(|port| format!("localhost:{port}")).collect()
 }
 

@@ -198,15 +198,18 @@ impl CheckpointSaverHook {
         latest_checkpoint(&self.dir).is_ok_and(|latest| latest.is_some_and(|latest| latest == path))
     }
 
-    fn write_graph(&self, session: &Session, step: i64) -> Result<()> {
+    fn write_graph(&self, step: i64) -> Result<()> {
         let meta = self.saver()?.meta_graph()?;
-        let def = session.graph().graph_def()?;
+        // The MetaGraph has the whole graph: it is not exported a second time.
+        let Some(def) = &meta.graph_def else {
+            return Ok(());
+        };
         if self.save_graph {
             let path = fs::join(&self.dir, "graph.pbtxt");
-            fs::for_path(&path)?.write_atomic(&path, text::print(&def).as_bytes())?;
+            fs::for_path(&path)?.write_atomic(&path, text::print(def).as_bytes())?;
         }
         if let Some(writer) = &self.writer {
-            writer.add_graph(&def)?;
+            writer.add_graph(def)?;
             writer.add_meta_graph(&meta, step)?;
         }
         Ok(())
@@ -225,7 +228,7 @@ impl SessionRunHook for CheckpointSaverHook {
         // A new session may have begun at an older checkpoint.
         self.timer.reset();
         let step = self.read_step(session)?;
-        self.write_graph(session, step)?;
+        self.write_graph(step)?;
         if self.is_latest(step) {
             // Just restored: writing it again could only lose it, should a task be lost meanwhile.
             self.timer.triggered(step);

@@ -41,9 +41,7 @@ pub(super) fn check(prefix: &str, items: &[Saved]) -> Result<()> {
             continue;
         }
         let (dtype, shape) = reader.dtype_and_shape(item.key.as_bytes())?;
-        let wanted = variable
-            .part()
-            .map_or(variable.dims(), |part| &part.whole_dims);
+        let wanted = whole_dims(variable);
         if dtype != variable.dtype() || shape.dims() != wanted {
             return Err(invalid_argument!(
                 "variable {} is {} {} in checkpoint {prefix}, but {} {} in the graph; restore with the graph that wrote the checkpoint, or leave the variable out of the saver",
@@ -79,12 +77,16 @@ pub(super) fn found_in(
             continue;
         }
         let (dtype, shape) = reader.dtype_and_shape(key.as_bytes())?;
-        let wanted = variable
-            .part()
-            .map_or(variable.dims(), |part| &part.whole_dims);
+        let wanted = whole_dims(&variable);
         if dtype == variable.dtype() && shape.dims() == wanted {
             found.push((key, variable));
         }
     }
     Ok(found)
+}
+
+/// The shape that a checkpoint has the variable in: that of the whole for a part.
+fn whole_dims(variable: &Variable) -> &[i64] {
+    let part = variable.part();
+    part.map_or(variable.dims(), |part| &part.whole_dims)
 }
