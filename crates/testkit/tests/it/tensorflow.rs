@@ -75,8 +75,11 @@ const OTHER_GRADIENTS: &[(&str, &str)] = &[
         "at a pole, minus infinity where TensorFlow has no number",
     ),
     ("SparseSegmentSum/nothing picked", UNSET),
+    ("SparseSegmentSumWithNumSegments/nothing picked", UNSET),
     ("SparseSegmentMean/nothing picked", UNSET),
+    ("SparseSegmentMeanWithNumSegments/nothing picked", UNSET),
     ("SparseSegmentSqrtN/nothing picked", UNSET),
+    ("SparseSegmentSqrtNWithNumSegments/nothing picked", UNSET),
     (
         "GatherV2/in batches, counted from behind",
         "needs the rank of the indices",
