@@ -103,6 +103,23 @@ pub enum Scalar {
     Func,
 }
 
+impl Scalar {
+    /// The type with this name in the attr language.
+    pub fn from_name(name: &str) -> Option<Scalar> {
+        Some(match name {
+            "string" => Scalar::String,
+            "int" => Scalar::Int,
+            "float" => Scalar::Float,
+            "bool" => Scalar::Bool,
+            "type" => Scalar::Type,
+            "shape" => Scalar::Shape,
+            "tensor" => Scalar::Tensor,
+            "func" => Scalar::Func,
+            _ => return None,
+        })
+    }
+}
+
 /// The type of an attribute, or a list of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttrKind {

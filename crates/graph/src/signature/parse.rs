@@ -120,16 +120,6 @@ fn kind(cursor: &mut Cursor<'_>) -> Option<(AttrKind, Allowed)> {
             Some((one(Scalar::Type), Allowed::Types(types)))
         };
     }
-    let scalar = match cursor.word()? {
-        "string" => Scalar::String,
-        "int" => Scalar::Int,
-        "float" => Scalar::Float,
-        "bool" => Scalar::Bool,
-        "type" => Scalar::Type,
-        "shape" => Scalar::Shape,
-        "tensor" => Scalar::Tensor,
-        "func" => Scalar::Func,
-        _ => return None,
-    };
+    let scalar = Scalar::from_name(cursor.word()?)?;
     Some((one(scalar), Allowed::Any))
 }

@@ -1,4 +1,4 @@
-//! [`Library`]: the functions that come with a graph, and their bodies as graphs.
+//! [`FunctionBody`]: a function with its parameters put in, as a graph.
 
 use std::sync::Arc;
 
@@ -6,219 +6,15 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tensorfleet_kernel::{AttrList, AttrValue, Attrs};
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Result, invalid_argument, not_found};
+use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::PortType;
 
+use super::{Function, Library};
 use crate::attr_proto::attrs_from_proto;
-use crate::graph::{Graph, NodeId, Output};
-use crate::registry::{OpEntry, Registry};
-use crate::signature::{
-    Allowed, ArgDef, ArgKind, AttrDef, AttrKind, Scalar, Signature, TypeOf, port_types,
-};
-
-/// One function of a library.
-pub struct Function {
-    def: pb::FunctionDef,
-    signature: Signature,
-}
-
-impl Function {
-    /// The function's name.
-    pub fn name(&self) -> &str {
-        self.def
-            .signature
-            .as_ref()
-            .map_or("", |signature| &signature.name)
-    }
-
-    /// The definition as it came.
-    pub fn def(&self) -> &pb::FunctionDef {
-        &self.def
-    }
-
-    /// Inputs, outputs, attributes.
-    pub fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    /// Whether its author says that runs may not be left out or merged.
-    pub fn is_stateful(&self) -> bool {
-        self.def
-            .signature
-            .as_ref()
-            .is_some_and(|signature| signature.is_stateful)
-    }
-}
-
-/// The functions of a graph by name.
-#[derive(Clone, Default)]
-pub struct Library {
-    pub(crate) functions: FxHashMap<Arc<str>, Arc<Function>>,
-    pub(crate) gradients: Vec<pb::GradientDef>,
-    pub(crate) registered_gradients: Vec<pb::RegisteredGradient>,
-}
-
-impl Library {
-    /// Whether there are no functions.
-    pub fn is_empty(&self) -> bool {
-        self.functions.is_empty() && self.gradients.is_empty()
-    }
-
-    /// The function with this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Function>> {
-        self.functions.get(name)
-    }
-
-    /// The function with this name; NOT_FOUND if there is none.
-    pub fn find(&self, name: &str) -> Result<&Arc<Function>> {
-        self.get(name)
-            .ok_or_else(|| not_found!("Function {name} is not defined."))
-    }
-
-    /// All functions in order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Function>> {
-        let mut all: Vec<_> = self.functions.values().collect();
-        all.sort_by(|a, b| a.name().cmp(b.name()));
-        all.into_iter()
-    }
-
-    /// The function as an op that a node can name directly.
-    pub fn entry(&self, name: &str) -> Option<Arc<OpEntry>> {
-        let (name, function) = self.functions.get_key_value(name)?;
-        Some(Arc::new(OpEntry {
-            name: name.clone(),
-            signature: function.signature.clone(),
-            def: None,
-            function: Some(function.clone()),
-        }))
-    }
-
-    /// This library and the functions of `def`. A function that is already there must be the same.
-    pub fn merged(&self, def: &pb::FunctionDefLibrary, registry: &Registry) -> Result<Library> {
-        let mut merged = self.clone();
-        for function in &def.function {
-            let Some(signature) = &function.signature else {
-                return Err(invalid_argument!(
-                    "a function of the library has no signature"
-                ));
-            };
-            let name: Arc<str> = signature.name.as_str().into();
-            if name.is_empty() {
-                return Err(invalid_argument!("a function of the library has no name"));
-            }
-            if registry.get(&name).is_some() {
-                return Err(invalid_argument!(
-                    "Cannot add function '{name}' because an op with the same name already exists."
-                ));
-            }
-            if let Some(known) = merged.functions.get(&name) {
-                if known.def.node_def.len() == function.node_def.len() && known.def == *function {
-                    continue;
-                }
-                return Err(invalid_argument!(
-                    "Cannot add function '{name}' because a different function with the same name already exists."
-                ));
-            }
-            let signature = signature_from_proto(signature)
-                .map_err(|status| status.context(format!("function '{name}'")))?;
-            let function = Function {
-                def: function.clone(),
-                signature,
-            };
-            merged.functions.insert(name, Arc::new(function));
-        }
-        for gradient in &def.gradient {
-            if !merged.gradients.contains(gradient) {
-                merged.gradients.push(gradient.clone());
-            }
-        }
-        for gradient in &def.registered_gradients {
-            if !merged.registered_gradients.contains(gradient) {
-                merged.registered_gradients.push(gradient.clone());
-            }
-        }
-        Ok(merged)
-    }
-
-    /// The library as it travels.
-    pub fn to_proto(&self) -> pb::FunctionDefLibrary {
-        pb::FunctionDefLibrary {
-            function: self.iter().map(|function| function.def.clone()).collect(),
-            gradient: self.gradients.clone(),
-            registered_gradients: self.registered_gradients.clone(),
-        }
-    }
-}
-
-fn signature_from_proto(def: &pb::OpDef) -> Result<Signature> {
-    let arg = |arg: &pb::op_def::ArgDef| -> Result<ArgDef> {
-        let of = if arg.type_attr.is_empty() {
-            if arg.r#type == 0 {
-                None
-            } else {
-                Some(TypeOf::Fixed(PortType::from_number(arg.r#type)?.dtype))
-            }
-        } else {
-            Some(TypeOf::Attr(arg.type_attr.as_str().into()))
-        };
-        let kind = match (
-            of,
-            arg.number_attr.is_empty(),
-            arg.type_list_attr.is_empty(),
-        ) {
-            (_, _, false) => ArgKind::TypeList(arg.type_list_attr.as_str().into()),
-            (Some(of), false, true) => ArgKind::Repeated {
-                number: arg.number_attr.as_str().into(),
-                of,
-            },
-            (Some(of), true, true) => ArgKind::Single(of),
-            (None, ..) => return Err(invalid_argument!("argument '{}' has no type", arg.name)),
-        };
-        Ok(ArgDef {
-            name: arg.name.as_str().into(),
-            kind,
-            is_ref: arg.is_ref,
-        })
-    };
-    let attrs = def.attr.iter().map(|attr| {
-        let (text, is_list) = match attr
-            .r#type
-            .strip_prefix("list(")
-            .and_then(|rest| rest.strip_suffix(')'))
-        {
-            Some(inner) => (inner, true),
-            None => (attr.r#type.as_str(), false),
-        };
-        let scalar = match text {
-            "string" => Scalar::String,
-            "int" => Scalar::Int,
-            "float" => Scalar::Float,
-            "bool" => Scalar::Bool,
-            "type" => Scalar::Type,
-            "shape" => Scalar::Shape,
-            "tensor" => Scalar::Tensor,
-            "func" => Scalar::Func,
-            other => {
-                return Err(invalid_argument!(
-                    "attr '{}' has the unknown type '{other}'",
-                    attr.name
-                ));
-            }
-        };
-        Ok(AttrDef {
-            name: attr.name.as_str().into(),
-            kind: AttrKind { scalar, is_list },
-            default: None,
-            minimum: None,
-            allowed: Allowed::Any,
-        })
-    });
-    Ok(Signature {
-        attrs: attrs.collect::<Result<_>>()?,
-        inputs: def.input_arg.iter().map(arg).collect::<Result<_>>()?,
-        outputs: def.output_arg.iter().map(arg).collect::<Result<_>>()?,
-    })
-}
+use crate::check;
+use crate::graph::{Graph, Node, NodeId, Output};
+use crate::registry::Registry;
+use crate::signature::{ArgDef, port_types};
 
 /// A function's body as a graph: `_Arg` nodes stand for the arguments, `_Retval` nodes for the results.
 pub struct FunctionBody {
@@ -354,7 +150,7 @@ impl<'a> Instantiation<'a> {
             for (name, value) in attrs_from_proto(&def.attr)?.iter() {
                 attrs.set(name.clone(), self.substitute(value)?);
             }
-            let attrs = crate::check::attrs(&def.name, &op, attrs)?;
+            let attrs = check::attrs(&def.name, &op, attrs)?;
             let mut port = 0;
             let id = NodeId::from_index(self.graph.len());
             for output in &op.signature.outputs {
@@ -363,7 +159,7 @@ impl<'a> Instantiation<'a> {
                     .insert(format!("{}:{}", def.name, output.name), (id, port, count));
                 port += count;
             }
-            let node = crate::graph::Node {
+            let node = Node {
                 name: def.name.as_str().into(),
                 input_types: port_types(&op.signature.inputs, &attrs)?,
                 output_types: port_types(&op.signature.outputs, &attrs)?,
