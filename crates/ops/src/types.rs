@@ -2,153 +2,82 @@
 
 use tensorfleet_tensor::DType;
 
+/// Several lists of dtypes as one: `dtypes![FLOATS, &[DType::Bool]]`.
+macro_rules! dtypes {
+    ($($list:expr),+ $(,)?) => {{
+        const COUNT: usize = 0 $(+ $list.len())+;
+        const ALL: [DType; COUNT] = $crate::types::join(&[$($list),+]);
+        &ALL
+    }};
+}
+pub(crate) use dtypes;
+
+/// What [`dtypes!`] stands for; `COUNT` is the sum of the lengths.
+pub(crate) const fn join<const COUNT: usize>(lists: &[&[DType]]) -> [DType; COUNT] {
+    let mut all = [DType::F32; COUNT];
+    let (mut list, mut done) = (0, 0);
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            all[done] = lists[list][at];
+            done += 1;
+            at += 1;
+        }
+        list += 1;
+    }
+    all
+}
+
 /// half, bfloat16, float, double.
 pub const FLOATS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F64];
 
 /// int8 to int64.
 pub const SIGNED: &[DType] = &[DType::I8, DType::I16, DType::I32, DType::I64];
 
+/// uint8 to uint64.
+pub const UNSIGNED: &[DType] = &[DType::U8, DType::U16, DType::U32, DType::U64];
+
 /// int8 to int64, uint8 to uint64.
-pub const INTEGERS: &[DType] = &[
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-];
+pub const INTEGERS: &[DType] = dtypes![SIGNED, UNSIGNED];
 
 /// complex64, complex128.
 pub const COMPLEX: &[DType] = &[DType::C64, DType::C128];
 
 /// Floats and integers.
-pub const REAL_NUMBERS: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-];
+pub const REAL_NUMBERS: &[DType] = dtypes![FLOATS, INTEGERS];
 
 /// Floats, integers and complex numbers.
-pub const NUMBERS: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-];
+pub const NUMBERS: &[DType] = dtypes![REAL_NUMBERS, COMPLEX];
 
 /// Numbers and bool: what takes a fixed number of bytes, but for the quantized types.
-pub const PLAIN: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
-];
+pub const PLAIN: &[DType] = dtypes![NUMBERS, &[DType::Bool]];
 
 /// Numbers, bool and string.
-pub const VALUES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
-    DType::String,
-];
+pub const VALUES: &[DType] = dtypes![PLAIN, &[DType::String]];
 
-/// Everything that only data movement can handle as well: [`VALUES`], resource, variant, and the
-/// quantized and eight-bit float types as storage.
-pub const MOVABLE: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
-    DType::String,
-    DType::Resource,
-    DType::Variant,
+/// The quantized types.
+pub const QUANTIZED: &[DType] = &[
     DType::QI8,
     DType::QU8,
     DType::QI32,
     DType::QI16,
     DType::QU16,
-    DType::F8E5M2,
-    DType::F8E4M3Fn,
+];
+
+/// Everything that only data movement can handle as well: [`VALUES`], resource, variant, and the
+/// quantized and eight-bit float types as storage.
+pub const MOVABLE: &[DType] = dtypes![
+    VALUES,
+    &[DType::Resource, DType::Variant],
+    QUANTIZED,
+    &[DType::F8E5M2, DType::F8E4M3Fn],
 ];
 
 /// Floats and complex numbers.
-pub const FLOATS_AND_COMPLEX: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::C64,
-    DType::C128,
-];
+pub const FLOATS_AND_COMPLEX: &[DType] = dtypes![FLOATS, COMPLEX];
 
 /// Floats, int8 to int64 and complex numbers: what has a sign.
-pub const SIGNED_NUMBERS: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::C64,
-    DType::C128,
-];
+pub const SIGNED_NUMBERS: &[DType] = dtypes![FLOATS, SIGNED, COMPLEX];
 
 /// float, double.
 pub const SINGLE_AND_DOUBLE: &[DType] = &[DType::F32, DType::F64];

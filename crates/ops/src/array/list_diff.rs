@@ -10,24 +10,10 @@ use tensorfleet_tensor::{DType, Tensor};
 
 use super::gather::gather_rows;
 use super::keys::Keys;
-use crate::types::INDEX;
+use crate::types::{INDEX, REAL_NUMBERS, dtypes};
 
 /// Everything with equality that TensorFlow takes.
-const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::String,
-];
+const TYPES: &[DType] = dtypes![REAL_NUMBERS, &[DType::String]];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "ListDiff",

@@ -11,14 +11,9 @@ use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor, bf16, f16};
 
-const TYPES: &[DType] = &[
-    DType::BF16,
-    DType::F16,
-    DType::F32,
-    DType::F64,
-    DType::I32,
-    DType::I64,
-];
+use crate::types::{FLOATS, INDEX, dtypes};
+
+const TYPES: &[DType] = dtypes![FLOATS, INDEX];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "Range",

@@ -12,26 +12,15 @@ use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Dims, PartialShape, Shape, Tensor};
 
 use super::{grads, moves};
-use crate::types::INDEX;
+use crate::types::{COMPLEX, FLOATS, INDEX, SIGNED, dtypes};
 
 /// What TensorFlow takes: everything but uint16.
-const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
-    DType::String,
-    DType::Variant,
+const TYPES: &[DType] = dtypes![
+    FLOATS,
+    SIGNED,
+    &[DType::U8, DType::U32, DType::U64],
+    COMPLEX,
+    &[DType::Bool, DType::String, DType::Variant]
 ];
 
 pub(crate) static OP: OpDef = OpDef {

@@ -13,25 +13,10 @@ use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::keys::{Keys, mix};
-use crate::types::INDEX;
+use crate::types::{INDEX, REAL_NUMBERS, dtypes};
 
 /// Everything with equality that TensorFlow takes.
-const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::Bool,
-    DType::String,
-];
+const TYPES: &[DType] = dtypes![REAL_NUMBERS, &[DType::Bool, DType::String]];
 
 const UNIQUE: OpDef = OpDef {
     inputs: &["x: T"],

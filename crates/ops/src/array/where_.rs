@@ -12,23 +12,15 @@ use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
 
 use super::moves;
 use crate::by_number;
+use crate::types::{COMPLEX, INTEGERS, SINGLE_AND_DOUBLE, dtypes};
 
 /// All plain types but half, which TensorFlow refuses here.
-const TYPES: &[DType] = &[
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
+const TYPES: &[DType] = dtypes![
+    &[DType::BF16],
+    SINGLE_AND_DOUBLE,
+    INTEGERS,
+    COMPLEX,
+    &[DType::Bool]
 ];
 
 pub(crate) static OP: OpDef = OpDef {

@@ -16,7 +16,7 @@ use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 use crate::by_number;
 use crate::data_flow::optional;
 use crate::data_flow::tensor_map::TensorMap;
-use crate::types::PLAIN;
+use crate::types::{PLAIN, VALUES, dtypes};
 
 const LIKE: OpDef = OpDef {
     inputs: &["x: T"],
@@ -28,25 +28,7 @@ const LIKE: OpDef = OpDef {
 };
 
 /// What `ZerosLike` takes.
-const ZEROS: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
-    DType::String,
-    DType::Variant,
-];
+const ZEROS: &[DType] = dtypes![VALUES, &[DType::Variant]];
 
 pub(crate) static OPS: [OpDef; 2] = [
     OpDef {

@@ -14,6 +14,7 @@ use tensorfleet_tensor::{DType, Element};
 
 use super::elementwise::{input_dtype, no_function};
 use crate::by_real;
+use crate::types::{FLOATS, SIGNED, dtypes};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "ClipByValue",
@@ -25,21 +26,7 @@ pub(crate) static OP: OpDef = OpDef {
     infer: infer::same_as_first,
     gradient: Gradient::Rule(gradient),
     kernels: &[cpu(
-        &[(
-            "T",
-            &[
-                DType::F16,
-                DType::BF16,
-                DType::F32,
-                DType::F64,
-                DType::I8,
-                DType::I16,
-                DType::I32,
-                DType::I64,
-                DType::U8,
-                DType::U16,
-            ],
-        )],
+        &[("T", dtypes![FLOATS, SIGNED, &[DType::U8, DType::U16]])],
         build,
     )],
     examples: &[

@@ -17,35 +17,13 @@ use tensorfleet_tensor::{Bytes, DType, Element, Tensor};
 use super::elementwise::{broadcast, expanded, input_dtype, no_function, status};
 use super::unary::complex;
 use crate::by_number;
-use crate::types::{REAL_NUMBERS, SINGLE_AND_DOUBLE};
+use crate::types::{QUANTIZED, REAL_NUMBERS, SINGLE_AND_DOUBLE, VALUES, dtypes};
 
 const REAL: &[&str] = &[
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
 ];
 const ANY: &[&str] = &["T: type", "incompatible_shape_error: bool = true"];
-const COMPARABLE: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
-    DType::String,
-    DType::QI8,
-    DType::QU8,
-    DType::QI16,
-    DType::QU16,
-    DType::QI32,
-];
+const COMPARABLE: &[DType] = dtypes![VALUES, QUANTIZED];
 const NAN: f64 = f64::NAN;
 const LEFT: &[f64] = &[1.0, 2.0, 3.0];
 const RIGHT: &[f64] = &[2.0, 2.0, 2.0];

@@ -13,17 +13,9 @@ use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
 
 use super::{Coordinates, coordinates};
+use crate::types::{COMPLEX, SIGNED, SINGLE_AND_DOUBLE, dtypes};
 
-const TYPES: &[DType] = &[
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::C64,
-    DType::C128,
-];
+const TYPES: &[DType] = dtypes![SINGLE_AND_DOUBLE, SIGNED, COMPLEX];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "SparseAdd",

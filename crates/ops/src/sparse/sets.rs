@@ -13,16 +13,9 @@ use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
 
 use super::parts::unravel;
+use crate::types::{SIGNED, dtypes};
 
-const TYPES: &[DType] = &[
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::String,
-];
+const TYPES: &[DType] = dtypes![SIGNED, &[DType::U8, DType::U16, DType::String]];
 
 const T: &str = "T: {int8, int16, int32, int64, uint8, uint16, string}";
 

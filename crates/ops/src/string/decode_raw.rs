@@ -9,32 +9,21 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType, Tensor};
 
-const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::C64,
-    DType::C128,
-    DType::Bool,
+use crate::types::{COMPLEX, FLOATS, SIGNED, SINGLE_AND_DOUBLE, dtypes};
+
+const TYPES: &[DType] = dtypes![
+    FLOATS,
+    SIGNED,
+    &[DType::U8, DType::U16],
+    COMPLEX,
+    &[DType::Bool]
 ];
 
-const PADDED: &[DType] = &[
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
+const PADDED: &[DType] = dtypes![
+    &[DType::BF16],
+    SINGLE_AND_DOUBLE,
+    SIGNED,
+    &[DType::U8, DType::U16]
 ];
 
 const U16: (&str, &str) = ("out_type", "uint16");

@@ -14,7 +14,9 @@ use super::{BINARY, NUMBER};
 use crate::math::calculus::Calculus;
 use crate::math::elementwise::{binary, broadcast, expanded};
 use crate::math::unary::complex;
-use crate::types::{FLOATS_AND_COMPLEX, NUMBERS, REAL_NUMBERS};
+use crate::types::{
+    COMPLEX, FLOATS, FLOATS_AND_COMPLEX, INDEX, NUMBERS, REAL_NUMBERS, SIGNED_NUMBERS, dtypes,
+};
 
 const REAL: &[&str] = &[
     "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64}",
@@ -30,25 +32,9 @@ pub(crate) static OPS: [OpDef; 8] = [
         ],
         gradient: Gradient::Rule(add_grad),
         kernels: &[
-            cpu(
-                &[(
-                    "T",
-                    &[
-                        DType::F16,
-                        DType::BF16,
-                        DType::F32,
-                        DType::F64,
-                        DType::U8,
-                        DType::I8,
-                        DType::I16,
-                        DType::I32,
-                        DType::I64,
-                        DType::C64,
-                        DType::C128,
-                    ],
-                )],
-                |node| binary(node, Binary::Add),
-            ),
+            cpu(&[("T", dtypes![SIGNED_NUMBERS, &[DType::U8]])], |node| {
+                binary(node, Binary::Add)
+            }),
             cpu(&[("T", &[DType::String])], build_strings),
         ],
         examples: &[
@@ -278,22 +264,9 @@ pub(crate) static OPS: [OpDef; 8] = [
             let gy = g.neg(gx)?;
             g.unbroadcast([gx, gy])
         }),
-        kernels: &[cpu(
-            &[(
-                "T",
-                &[
-                    DType::F16,
-                    DType::BF16,
-                    DType::F32,
-                    DType::F64,
-                    DType::I32,
-                    DType::I64,
-                    DType::C64,
-                    DType::C128,
-                ],
-            )],
-            |node| binary(node, Binary::SquaredDifference),
-        )],
+        kernels: &[cpu(&[("T", dtypes![FLOATS, INDEX, COMPLEX])], |node| {
+            binary(node, Binary::SquaredDifference)
+        })],
         examples: &[
             ex(
                 "numbers",

@@ -20,19 +20,10 @@ use super::inner_dims;
 use crate::math::calculus::both;
 use crate::math::elementwise::{broadcast, expanded, input_dtype, no_function, status};
 use crate::math::unary::complex;
+use crate::types::{COMPLEX, FLOATS, INDEX, dtypes};
 use crate::{by_complex, by_float};
 
-const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::C64,
-    DType::C128,
-];
+const TYPES: &[DType] = dtypes![FLOATS, &[DType::I16], INDEX, COMPLEX];
 const BYTES: &[DType] = &[DType::I8, DType::U8];
 
 pub(crate) static OPS: [OpDef; 3] = [

@@ -16,18 +16,10 @@ use super::product_dims;
 use crate::math::calculus::{Calculus, both};
 use crate::math::elementwise::{input_dtype, no_function};
 use crate::math::unary::complex;
+use crate::types::{COMPLEX, FLOATS, INDEX, dtypes};
 use crate::{by_complex, by_float};
 
-pub(crate) const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I32,
-    DType::I64,
-    DType::C64,
-    DType::C128,
-];
+pub(crate) const TYPES: &[DType] = dtypes![FLOATS, INDEX, COMPLEX];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "MatMul",

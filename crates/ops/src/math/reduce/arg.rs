@@ -13,22 +13,9 @@ use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
 
 use crate::by_real;
 use crate::math::elementwise::{input_dtype, lengths, no_function};
+use crate::types::{REAL_NUMBERS, dtypes};
 
-const TYPES: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::Bool,
-];
+const TYPES: &[DType] = dtypes![REAL_NUMBERS, &[DType::Bool]];
 const GRID: &[f64] = &[1.0, 5.0, 3.0, 9.0, 2.0, 9.0];
 
 pub(crate) static OPS: [OpDef; 2] = [

@@ -13,7 +13,8 @@ use super::{FLOAT, INTEGER, SIGNED_NUMBER, UNARY, complex};
 use crate::math::calculus::Calculus;
 use crate::math::elementwise::unary;
 use crate::types::{
-    FLOATS, FLOATS_AND_COMPLEX, INTEGERS, NUMBERS, SIGNED_NUMBERS, SINGLE_AND_DOUBLE,
+    FLOATS, FLOATS_AND_COMPLEX, INDEX, INTEGERS, NUMBERS, SIGNED, SIGNED_NUMBERS,
+    SINGLE_AND_DOUBLE, dtypes,
 };
 
 const FLAT: Gradient = Gradient::Stop("the derivative is zero almost everywhere");
@@ -151,20 +152,9 @@ pub(crate) static OPS: [OpDef; 11] = [
         name: "Round",
         attrs: SIGNED_NUMBER,
         gradient: FLAT,
-        kernels: &[cpu(
-            &[(
-                "T",
-                &[
-                    DType::F16,
-                    DType::BF16,
-                    DType::F32,
-                    DType::F64,
-                    DType::I32,
-                    DType::I64,
-                ],
-            )],
-            |node| unary(node, Unary::Round),
-        )],
+        kernels: &[cpu(&[("T", dtypes![FLOATS, INDEX])], |node| {
+            unary(node, Unary::Round)
+        })],
         exactness: Exactness::Bits,
         examples: &[ex(
             "halves go to even",
@@ -281,16 +271,7 @@ const RECIPROCAL: OpDef = OpDef {
     ..UNARY
 };
 
-const SIGNED_REALS: &[DType] = &[
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-];
+const SIGNED_REALS: &[DType] = dtypes![FLOATS, SIGNED];
 
 fn abs_grad(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let sign = g.f("Sign", g.input(0))?;
