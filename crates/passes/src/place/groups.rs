@@ -94,7 +94,11 @@ impl<'a> Groups<'a> {
             let node = self.node(*index);
             for (input, port_type) in node.inputs.iter().zip(&node.input_types) {
                 let bound = match port_type.dtype {
-                    DType::Resource => !is_exempt(node),
+                    DType::Resource => {
+                        !is_exempt(node)
+                            && !is_boundary(node)
+                            && !is_boundary(self.graph.node(input.node))
+                    }
                     DType::Variant => {
                         is_dataset(node.op_name())
                             && is_dataset(self.graph.node(input.node).op_name())
@@ -296,6 +300,11 @@ fn owns_state(node: &Node) -> bool {
         [output] => node.inputs.is_empty() && (output.is_ref || output.dtype == DType::Resource),
         _ => false,
     }
+}
+
+/// Nodes on the client's device that feed or fetch: they only hand handles on.
+fn is_boundary(node: &Node) -> bool {
+    matches!(node.op_name(), "_Arg" | "_Recv" | "_Retval" | "_Send") && !node.device.is_empty()
 }
 
 /// Ops that may take handles from anywhere, because only their bodies use them.

@@ -92,6 +92,10 @@ fn attrs(op: &str, classes: Vec<String>) -> (&str, Attrs) {
         }
         "ReadVariableOp" | "AssignVariableOp" => attrs.set("dtype", float),
         "IdentityR" => attrs.set("T", AttrValue::Type(DType::Resource.into())),
+        "_Arg" | "_Retval" => {
+            attrs.set("T", AttrValue::Type(DType::Resource.into()));
+            attrs.set("index", AttrValue::I(0));
+        }
         "NoOp" => {}
         _ => attrs.set("T", float),
     }
@@ -296,6 +300,24 @@ fn soft_placement_notes_what_it_ignored() {
         &*written.node(id).device,
         "/job:ps/replica:0/task:1/device:CPU:0"
     );
+}
+
+/// Handles go to and from the client's device; the state and those who use it stay where they are.
+#[test]
+fn handles_are_fed_and_fetched_where_the_client_is() {
+    let lines = [
+        "h|VarHandleOp||/job:ps/task:1|",
+        "f|_Retval|h|/job:worker/task:0|",
+        "a|_Arg||/job:worker/task:0|",
+        "r|ReadVariableOp|a|/job:ps/task:1|",
+    ];
+    let (client, ps) = ("/job:worker/task:0/CPU:0", "/job:ps/task:1/CPU:0");
+    for soft in [false, true] {
+        assert_eq!(
+            outcome(&lines, soft),
+            format!("= a:{client} f:{client} h:{ps} r:{ps}")
+        );
+    }
 }
 
 #[test]

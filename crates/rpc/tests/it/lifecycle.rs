@@ -16,6 +16,7 @@ use crate::common::{
     Raw, assert_status, float, graph, put, queue, request_id, run, session, session_with, size,
     taking, value, variable, wait_until,
 };
+use crate::handles;
 
 /// What a server must do, by name; it panics if the server at the target does not.
 type Check = (&'static str, fn(&str));
@@ -24,6 +25,7 @@ type Check = (&'static str, fn(&str));
 pub(crate) const CHECKS: &[Check] = &[
     ("extend_and_run", extend_and_run),
     ("values", values),
+    ("handles", handles),
     ("partial_runs", partial_runs),
     ("callables", callables),
     ("devices", devices),
@@ -106,6 +108,11 @@ pub(crate) fn values(target: &str) {
         .run(&[("f:0", odd.clone())], &["f2:0"], &[])
         .unwrap();
     assert_eq!(fetched[0].bytes(), odd.bytes());
+}
+
+/// A handle can be fetched, and stands for the same state when it is fed.
+pub(crate) fn handles(target: &str) {
+    handles::stand_for_their_state(&session(target, handles::GRAPH));
 }
 
 /// Feeds come and fetches go in several calls.

@@ -35,6 +35,7 @@ macro_rules! on_our_server {
 on_our_server! {
     extend_and_run,
     values,
+    handles,
     partial_runs,
     callables,
     devices,

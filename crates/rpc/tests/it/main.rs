@@ -6,6 +6,7 @@ mod common;
 mod direct;
 mod disconnect;
 mod discovery;
+mod handles;
 mod hostile;
 mod lifecycle;
 mod local;
