@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 
+from ports import free_ports, is_free
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 REFERENCE = "%s %s/tf_server.py --cluster {cluster_json} --job {job} --task {task} --config={config}" % (
     shlex.quote(sys.executable),
@@ -24,15 +26,8 @@ REFERENCE = "%s %s/tf_server.py --cluster {cluster_json} --job {job} --task {tas
 )
 
 
-def free_ports(count):
-    """Held all at once, so that no two are the same."""
-    held = [socket.socket() for _ in range(count)]
-    for s in held:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
+class PortTaken(RuntimeError):
+    """A server did not start because somebody else listens on its port."""
 
 
 class Cluster(object):
@@ -41,10 +36,9 @@ class Cluster(object):
 
     def __init__(self, jobs, template, preload, workdir, config="", only=(), reference=()):
         self.template, self.preload, self.workdir, self.reference = template, preload, workdir, reference
-        indices = {job: list(range(n)) if isinstance(n, int) else n for job, n in jobs.items()}
-        ports = iter(free_ports(sum(len(n) for n in indices.values())))
-        self.addresses = {job: {i: "localhost:%d" % next(ports) for i in n} for job, n in indices.items()}
-        self.tasks = [(job, i) for job, n in indices.items() for i in n if not only or job in only]
+        self.indices = {job: list(range(n)) if isinstance(n, int) else n for job, n in jobs.items()}
+        self.tasks = [(job, i) for job, n in self.indices.items() for i in n if not only or job in only]
+        self.choose_addresses()
         self.processes, self.starts, self.clients, self.channel = {}, 0, {}, None
         self.config = ""
         if config:
@@ -52,15 +46,29 @@ class Cluster(object):
             with open(self.config, "w") as f:
                 f.write(config)
 
+    def choose_addresses(self):
+        ports = iter(free_ports(sum(len(n) for n in self.indices.values())))
+        self.addresses = {job: {i: "localhost:%d" % next(ports) for i in n} for job, n in self.indices.items()}
+
     def json(self):
         dense = lambda tasks: list(tasks) == list(range(len(tasks)))
         return {job: list(n.values()) if dense(n) else n for job, n in self.addresses.items()}
 
-    def start_all(self):
-        for job, task in self.tasks:
-            self.launch(job, task)
-        for job, task in self.tasks:
-            self.wait_until_up(job, task)
+    def start_all(self, attempts=3):
+        """On other ports if somebody else was faster on one of them."""
+        for left in reversed(range(attempts)):
+            for job, task in self.tasks:
+                self.launch(job, task)
+            try:
+                for job, task in self.tasks:
+                    self.wait_until_up(job, task)
+                return
+            except PortTaken:
+                if not left:
+                    raise
+                for job, task in self.tasks:
+                    self.kill(job, task)
+                self.choose_addresses()
 
     def start(self, job, task):
         self.launch(job, task)
@@ -91,13 +99,14 @@ class Cluster(object):
             self.processes[job, task] = process
 
     def wait_until_up(self, job, task, limit=60):
-        process, address = self.processes[job, task], self.addresses[job][task]
+        process, port = self.processes[job, task], int(self.addresses[job][task].rsplit(":", 1)[1])
         end = time.time() + limit
         while True:
             if process.poll() is not None:
-                raise RuntimeError("server %s %d ended with %s at its start" % (job, task, process.poll()))
+                error = RuntimeError if is_free(port) else PortTaken
+                raise error("server %s %d ended with %s at its start" % (job, task, process.poll()))
             try:
-                return socket.create_connection(("127.0.0.1", int(address.rsplit(":", 1)[1])), timeout=1).close()
+                return socket.create_connection(("127.0.0.1", port), timeout=1).close()
             except OSError:
                 if time.time() > end:
                     raise RuntimeError("server %s %d is not up after %ds" % (job, task, limit))
