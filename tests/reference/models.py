@@ -70,6 +70,12 @@ def dropout(x):
     return [tf1.nn.dropout(x, rate=0.3, seed=3)]
 
 
+def dropout_decided(x, training):
+    tf1.set_random_seed(7)
+    y = tf1.cond(training, lambda: tf1.nn.dropout(x, rate=0.3, seed=3), lambda: tf.identity(x))
+    return [y, *tf.gradients(y, [x])]
+
+
 def moving_averages(mean, variance):
     """After one step with momentum 0.99, from 0 and 1."""
     return tf.stack([0.01 * mean, 0.99 + 0.01 * variance])
@@ -85,6 +91,33 @@ def batch_norm_of_vectors(x):
     mean, variance = tf.nn.moments(x, [0])
     y = tf.nn.batch_normalization(x, mean, variance, tf.zeros(x.shape[-1]), tf.ones(x.shape[-1]), 1e-3)
     return [y, moving_averages(mean, variance), tf.gradients(y * y * y, x)[0]]
+
+
+def batch_norm_decided(x, training):
+    """What the layers of TensorFlow 1 build for a tensor `training`, images and vectors."""
+    channels = x.shape[-1]
+    averages = [
+        tf1.get_variable(name, channels, initializer=initializer(), trainable=False)
+        for name, initializer in (("mean", tf1.zeros_initializer), ("variance", tf1.ones_initializer))
+    ]
+    ones, zeros = tf.ones(channels), tf.zeros(channels)
+
+    def of_batch():
+        if x.shape.rank == 4:
+            return list(tf1.nn.fused_batch_norm(x, ones, zeros, epsilon=1e-3))
+        mean, variance = tf.nn.moments(x, [0])
+        return [tf.nn.batch_normalization(x, mean, variance, zeros, ones, 1e-3), mean, variance]
+
+    def with_averages():
+        mean, variance = (average.read_value() for average in averages)
+        return [tf.nn.batch_normalization(x, mean, variance, zeros, ones, 1e-3), mean, variance]
+
+    y, *used = tf1.cond(training, of_batch, with_averages)
+    rate = tf.where(training, 0.01, 0.0)
+    updates = [average.assign_sub((average - value) * rate) for average, value in zip(averages, used)]
+    with tf.control_dependencies(updates):
+        moved = tf.stack([average.read_value() for average in averages])
+    return [y, moved, tf.gradients(y * y * y, x)[0]]
 
 
 def lookup(strategy):
@@ -137,7 +170,9 @@ FUNCTIONS = {
     "conv2d": conv2d,
     "pooling": pooling,
     "dropout": dropout,
+    "dropout_decided": dropout_decided,
     "batch_norm": batch_norm,
+    "batch_norm_decided": batch_norm_decided,
     "batch_norm_of_vectors": batch_norm_of_vectors,
     "lookup_mod": lookup("mod"),
     "lookup_div": lookup("div"),

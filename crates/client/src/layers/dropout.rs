@@ -4,6 +4,8 @@ use crate::operators::number_like;
 use crate::ops;
 use crate::output::{Operand, Output};
 
+use super::training::Training;
+
 /// Sets a fraction `rate` of the values to zero at random while training, and scales the others up so
 /// that sums stay the same on average. Not training, it changes nothing.
 ///
@@ -21,7 +23,7 @@ pub fn dropout(input: impl Operand, rate: f64) -> Dropout {
     Dropout {
         input: input.to_output(),
         rate,
-        training: false,
+        training: Training::Always(false),
         seed: None,
         name: None,
     }
@@ -32,15 +34,15 @@ pub fn dropout(input: impl Operand, rate: f64) -> Dropout {
 pub struct Dropout {
     input: Output,
     rate: f64,
-    training: bool,
+    training: Training,
     seed: Option<i64>,
     name: Option<String>,
 }
 
 impl Dropout {
-    /// Whether the graph is for training; it is not by default.
-    pub fn training(mut self, training: bool) -> Self {
-        self.training = training;
+    /// Whether it trains, a `bool` or a bool tensor; it does not by default.
+    pub fn training(mut self, training: impl Into<Training>) -> Self {
+        self.training = training.into();
         self
     }
 
@@ -68,10 +70,15 @@ impl Dropout {
                 self.rate
             ));
         }
-        if !self.training || self.rate == 0.0 {
+        if self.training.never() || self.rate == 0.0 {
             return x.identity();
         }
-        let (seed, seed2) = g.next_seeds(self.seed);
+        let seeds = g.next_seeds(self.seed);
+        self.training.choose(|| self.drop(seeds), || x.identity())
+    }
+
+    fn drop(&self, (seed, seed2): (i64, i64)) -> Output {
+        let x = &self.input;
         let scaled = x * (1.0 / (1.0 - self.rate));
         let drawn = ops::random_uniform(x.shape_tensor(), x.dtype())
             .seed(seed)

@@ -31,6 +31,7 @@ mod embedding;
 mod flatten;
 mod norm;
 mod pool;
+mod training;
 
 pub use common::Activation;
 pub use conv::{Conv2D, Padding, conv2d};
@@ -40,3 +41,4 @@ pub use embedding::{Embedding, embedding};
 pub use flatten::flatten;
 pub use norm::{BatchNorm, batch_norm};
 pub use pool::{Pool2D, average_pooling2d, max_pooling2d};
+pub use training::Training;

@@ -13,6 +13,7 @@ use crate::variable::Variable;
 use crate::variable_scope::Reuse;
 
 use super::common::{Common, Weight, known_dim};
+use super::training::Training;
 
 /// Normalises along all axes but the last, then scales by `gamma` and shifts by `beta`.
 ///
@@ -34,7 +35,7 @@ use super::common::{Common, Weight, known_dim};
 pub fn batch_norm(input: impl Operand) -> BatchNorm {
     BatchNorm {
         input: input.to_output(),
-        training: false,
+        training: Training::Always(false),
         momentum: 0.99,
         epsilon: 1e-3,
         center: true,
@@ -47,7 +48,7 @@ pub fn batch_norm(input: impl Operand) -> BatchNorm {
 #[must_use = "nothing is added to the graph before `output`"]
 pub struct BatchNorm {
     input: Output,
-    training: bool,
+    training: Training,
     momentum: f64,
     epsilon: f64,
     center: bool,
@@ -64,9 +65,9 @@ struct Variables {
 }
 
 impl BatchNorm {
-    /// Whether the graph is for training; it is not by default.
-    pub fn training(mut self, training: bool) -> Self {
-        self.training = training;
+    /// Whether it trains, a `bool` or a bool tensor; it does not by default.
+    pub fn training(mut self, training: impl Into<Training>) -> Self {
+        self.training = training.into();
         self
     }
 
@@ -123,11 +124,16 @@ impl BatchNorm {
         let channels = known_dim("batch_norm", &self.input, -1)?;
         let variables = self.variables(channels);
         let rank = self.input.shape().rank().unwrap_or(0);
-        Ok(if rank == 4 {
+        let (y, mean, variance) = if rank == 4 {
             self.fused(channels, &variables)
         } else {
             self.plain(rank, &variables)
-        })
+        };
+        if !self.training.never() {
+            self.update(&variables.moving_mean, &mean);
+            self.update(&variables.moving_variance, &variance);
+        }
+        Ok(y)
     }
 
     fn variables(&self, channels: i64) -> Variables {
@@ -157,8 +163,8 @@ impl BatchNorm {
         }
     }
 
-    /// Images: one op does it all.
-    fn fused(&self, channels: i64, variables: &Variables) -> Output {
+    /// Images: one op does it all. The result, and the mean and variance that it used.
+    fn fused(&self, channels: i64, variables: &Variables) -> (Output, Output, Output) {
         let filled = |value: f64| {
             let g = self.input.graph();
             let value = number_like(variables.moving_mean.snapshot(), value);
@@ -169,68 +175,93 @@ impl BatchNorm {
             None => filled(otherwise),
         };
         let (gamma, beta) = (factor(&variables.gamma, 1.0), factor(&variables.beta, 0.0));
+        let normalise = |mean: Output, variance: Output, training: bool| {
+            ops::fused_batch_norm_v3(&self.input, &gamma, &beta, mean, variance)
+                .epsilon(self.epsilon as f32)
+                .is_training(training)
+                .outputs()
+        };
         // Training, the op finds mean and variance itself and wants none.
         let nothing = || {
             let none = self.input.graph().constant(Vec::<f32>::new());
             none.cast(variables.moving_mean.dtype())
         };
-        let (mean, variance) = if self.training {
-            (nothing(), nothing())
-        } else {
-            let Variables {
-                moving_mean,
-                moving_variance,
-                ..
-            } = variables;
-            (moving_mean.to_output(), moving_variance.to_output())
-        };
-        let outputs = ops::fused_batch_norm_v3(&self.input, gamma, beta, mean, variance)
-            .epsilon(self.epsilon as f32)
-            .is_training(self.training)
-            .outputs();
-        if self.training {
-            self.update(&variables.moving_mean, &outputs.batch_mean);
-            self.update(&variables.moving_variance, &outputs.batch_variance);
-        }
-        outputs.y
+        self.choose(
+            variables,
+            || {
+                let outputs = normalise(nothing(), nothing(), true);
+                (outputs.y, outputs.batch_mean, outputs.batch_variance)
+            },
+            |mean, variance| normalise(mean, variance, false).y,
+        )
     }
 
-    fn plain(&self, rank: usize, variables: &Variables) -> Output {
+    /// All else: the result, and the mean and variance that it used.
+    fn plain(&self, rank: usize, variables: &Variables) -> (Output, Output, Output) {
         let x = &self.input;
-        let (mean, variance) = if self.training {
-            let axes: Vec<i32> = (0..rank.saturating_sub(1) as i32).collect();
-            let mean = x.reduce("Mean", &axes, true);
-            let variance = x.squared_difference(mean.stop_gradient()).mean(&axes);
-            let mean = mean.squeeze(&axes.iter().map(|axis| i64::from(*axis)).collect::<Vec<_>>());
-            self.update(&variables.moving_mean, &mean);
-            self.update(&variables.moving_variance, &variance);
-            (mean, variance)
-        } else {
-            let Variables {
-                moving_mean,
-                moving_variance,
-                ..
-            } = variables;
-            (moving_mean.to_output(), moving_variance.to_output())
+        let (gamma, beta) = (read(&variables.gamma), read(&variables.beta));
+        let normalise = |mean: &Output, variance: &Output| {
+            let mut factor = (variance + self.epsilon).rsqrt();
+            if let Some(gamma) = &gamma {
+                factor = factor * gamma;
+            }
+            let mut shift = -(mean * &factor);
+            if let Some(beta) = &beta {
+                shift = shift + beta;
+            }
+            x * factor.cast(x.dtype()) + shift.cast(x.dtype())
         };
-        let mut factor = (variance + self.epsilon).rsqrt();
-        if let Some(gamma) = &variables.gamma {
-            factor = factor * gamma;
-        }
-        let mut shift = -(mean * &factor);
-        if let Some(beta) = &variables.beta {
-            shift = shift + beta;
-        }
-        x * factor.cast(x.dtype()) + shift.cast(x.dtype())
+        let axes: Vec<i32> = (0..rank.saturating_sub(1) as i32).collect();
+        self.choose(
+            variables,
+            || {
+                let mean = x.reduce("Mean", &axes, true);
+                let variance = x.squared_difference(mean.stop_gradient()).mean(&axes);
+                let axes: Vec<i64> = axes.iter().map(|axis| i64::from(*axis)).collect();
+                let mean = mean.squeeze(&axes);
+                (normalise(&mean, &variance), mean, variance)
+            },
+            |mean, variance| normalise(&mean, &variance),
+        )
     }
 
-    /// Moves an average a little towards the batch's value.
+    /// The result with the batch's mean and variance, or with the moving ones.
+    fn choose(
+        &self,
+        variables: &Variables,
+        of_batch: impl FnOnce() -> (Output, Output, Output),
+        with: impl FnOnce(Output, Output) -> Output,
+    ) -> (Output, Output, Output) {
+        if let Training::Always(true) = self.training {
+            return of_batch();
+        }
+        // Read out here: a reference variable has no place inside a conditional.
+        let mean = variables.moving_mean.to_output();
+        let variance = variables.moving_variance.to_output();
+        self.training.choose(of_batch, || {
+            let y = with(mean.clone(), variance.clone());
+            (y, mean.identity(), variance.identity())
+        })
+    }
+
+    /// Moves an average a little towards the batch's value, and not at all in a run that does not train.
     fn update(&self, moving: &Variable, batch: &Output) {
         let g = self.input.graph();
         let _scope = g.name_scope("AssignMovingAvg");
         let _near = g.colocate_with(&moving.op());
         let batch = batch.cast(moving.dtype());
-        let step = (moving.to_output() - batch) * (1.0 - self.momentum);
+        let rate = number_like(moving.snapshot(), 1.0 - self.momentum);
+        let rate = match &self.training {
+            Training::Always(_) => rate,
+            Training::Decided(decides) => {
+                ops::select_v2(decides, &rate, number_like(moving.snapshot(), 0.0)).output()
+            }
+        };
+        let step = (moving.to_output() - batch) * rate;
         g.add_to_collection(keys::UPDATE_OPS, moving.assign_sub(step));
     }
+}
+
+fn read(variable: &Option<Variable>) -> Option<Output> {
+    variable.as_ref().map(Operand::to_output)
 }

@@ -1,7 +1,7 @@
 //! Losses, metrics, layers and lookups give what TensorFlow's give. Skipped, loudly, where there is none.
 
 use serde_json::{Value, json};
-use tensorfleet_client::layers::{self, Padding};
+use tensorfleet_client::layers::{self, Padding, Training};
 use tensorfleet_client::losses::{self, Reduction};
 use tensorfleet_client::{
     Combiner, DType, Gradient, Graph, Output, Session, Shape, SparseIds, Strategy, Tensor,
@@ -293,8 +293,8 @@ fn metrics_cases() -> Vec<Case> {
 }
 
 fn layers_cases() -> Vec<Case> {
-    fn normalised(g: &Graph, x: &Output) -> Vec<Output> {
-        let y = layers::batch_norm(x).training(true).output();
+    fn normalised(g: &Graph, x: &Output, training: impl Into<Training>) -> Vec<Output> {
+        let y = layers::batch_norm(x).training(training).output();
         let grad = gradient_of(&(&y * &y * &y), x);
         let updates = g.operations_in(keys::UPDATE_OPS);
         let _after = g.control_dependencies(&updates);
@@ -303,7 +303,8 @@ fn layers_cases() -> Vec<Case> {
         let moving = g.op("Pack").list(&moving).output();
         vec![y, moving, grad]
     }
-    let images = ramp(&[2, 5, 4, 3], 0.7);
+    let (images, vectors) = (ramp(&[2, 5, 4, 3], 0.7), ramp(&[5, 3], 0.9));
+    let (yes, no) = (Tensor::scalar(true), Tensor::scalar(false));
     vec![
         case(
             "dense",
@@ -338,11 +339,44 @@ fn layers_cases() -> Vec<Case> {
             g.set_random_seed(7);
             vec![layers::dropout(&i[0], 0.3).training(true).seed(3).output()]
         }),
-        case("batch_norm", &[&[images]], |g, i, _| normalised(g, &i[0])),
+        case(
+            "dropout_decided",
+            &[
+                &[images.clone(), yes.clone()],
+                &[images.clone(), no.clone()],
+            ],
+            |g, i, _| {
+                g.set_random_seed(7);
+                let layer = layers::dropout(&i[0], 0.3).training(&i[1]);
+                with_gradient(layer.seed(3).output(), &i[0])
+            },
+        ),
+        case("batch_norm", &[std::slice::from_ref(&images)], |g, i, _| {
+            normalised(g, &i[0], true)
+        }),
         case(
             "batch_norm_of_vectors",
-            &[&[ramp(&[5, 3], 0.9)]],
-            |g, i, _| normalised(g, &i[0]),
+            &[std::slice::from_ref(&vectors)],
+            |g, i, _| normalised(g, &i[0], true),
+        ),
+        // Training, evaluating with the averages of before, training again.
+        case(
+            "batch_norm_decided",
+            &[
+                &[images.clone(), yes.clone()],
+                &[images.clone(), no.clone()],
+                &[images, yes.clone()],
+            ],
+            |g, i, _| normalised(g, &i[0], &i[1]),
+        ),
+        case(
+            "batch_norm_decided",
+            &[
+                &[vectors.clone(), yes.clone()],
+                &[vectors.clone(), no],
+                &[vectors, yes],
+            ],
+            |g, i, _| normalised(g, &i[0], &i[1]),
         ),
     ]
 }
