@@ -1,5 +1,6 @@
 //! Training sessions on clusters of real servers, in one process; and comparisons with TensorFlow.
 
+mod as_one;
 mod bad_input;
 mod cluster;
 mod hooks;
