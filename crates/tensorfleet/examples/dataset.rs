@@ -14,7 +14,7 @@ use std::path::Path;
 
 use clap::{Parser, ValueEnum};
 use tensorfleet::input::{Csv, Dataset, Element, ExampleSpec, write_examples};
-use tensorfleet::train::{Adam, Optimizer};
+use tensorfleet::train::{Adam, Optimizer, export_meta_graph};
 use tensorfleet::{Code, DType, Graph, Result, Session, Status, Tensor, init};
 
 /// The columns of the files.
@@ -41,6 +41,9 @@ struct Args {
     /// A server to train on; in this process by default.
     #[arg(long, default_value = "")]
     target: String,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -104,6 +107,9 @@ fn train(args: &Args, dataset: Dataset) -> Result<()> {
     let b = g.variable("b", &[1]).initializer(init::zeros()).build();
     let loss = (x.matmul(&w) + &b - y.expand_dims(1)).square().mean(&[]);
     let train = Adam::new(0.1).minimize(&loss)?;
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     let session = Session::connect(&g, &args.target)?;
     session.run(&g.global_variables_initializer())?;

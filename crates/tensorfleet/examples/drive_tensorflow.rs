@@ -12,7 +12,7 @@
 mod data;
 
 use clap::Parser;
-use tensorfleet::train::{Momentum, Optimizer};
+use tensorfleet::train::{Momentum, Optimizer, export_meta_graph};
 use tensorfleet::{DType, Graph, Result, RunOptions, Server, Session, init};
 
 #[derive(Parser)]
@@ -27,6 +27,9 @@ struct Args {
     /// How many steps lie between two lines.
     #[arg(long, default_value_t = 10)]
     log_steps: u64,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -51,6 +54,9 @@ fn main() -> Result<()> {
     let b = g.variable("b", &[1]).initializer(init::zeros()).build();
     let loss = (x.matmul(&w) + &b - &y).square().mean(&[]);
     let train = Momentum::new(0.05, 0.9).minimize(&loss)?;
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     let session = Session::connect(&g, &target)?;
     for device in session.list_devices()? {

@@ -11,7 +11,7 @@
 mod data;
 
 use clap::Parser;
-use tensorfleet::train::{Adagrad, Minimize, Optimizer, ReplicaDeviceSetter};
+use tensorfleet::train::{Adagrad, Minimize, Optimizer, ReplicaDeviceSetter, export_meta_graph};
 use tensorfleet::{
     DType, Graph, LocalCluster, Output, PartitionedVariable, Result, Session, Strategy,
     embedding_lookup, fixed_size_partitioner, init, losses,
@@ -29,6 +29,9 @@ struct Args {
     /// A worker to train on; one in this process by default.
     #[arg(long)]
     target: Option<String>,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -55,6 +58,9 @@ fn main() -> Result<()> {
     let logits = alike.sum(&[1]).expand_dims(1);
     let loss = losses::sigmoid_cross_entropy(&clicked, &logits).output();
     let train = Adagrad::new(1.0).minimize_with(&loss, &Minimize::default())?;
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     for part in [&user_table, &item_table]
         .iter()

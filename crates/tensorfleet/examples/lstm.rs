@@ -10,7 +10,7 @@
 mod data;
 
 use clap::Parser;
-use tensorfleet::train::{Adam, Minimize, Optimizer, clip_by_global_norm};
+use tensorfleet::train::{Adam, Minimize, Optimizer, clip_by_global_norm, export_meta_graph};
 use tensorfleet::{
     DType, Graph, Output, Result, Server, Session, Variable, init, layers, ops, while_loop,
 };
@@ -32,6 +32,9 @@ struct Args {
     /// A server to train on; one in this process by default.
     #[arg(long)]
     target: Option<String>,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -56,6 +59,9 @@ fn main() -> Result<()> {
     let gradients = optimizer.compute_gradients(&loss, &Minimize::default())?;
     let (gradients, _) = clip_by_global_norm(&gradients, 1.0)?;
     let train = optimizer.apply_gradients(&gradients, &Minimize::default())?;
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     let session = Session::connect(&g, &target)?;
     session.run(&g.global_variables_initializer())?;

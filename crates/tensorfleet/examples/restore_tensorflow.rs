@@ -14,7 +14,7 @@ mod data;
 
 use clap::Parser;
 use tensorfleet::train::{
-    Minimize, Momentum, MonitoredTrainingSession, Optimizer, StopAtStepHook,
+    Minimize, Momentum, MonitoredTrainingSession, Optimizer, StopAtStepHook, export_meta_graph,
     get_or_create_global_step,
 };
 use tensorfleet::{DType, Graph, Result, init, summary};
@@ -40,6 +40,9 @@ struct Args {
     /// A server to train on; in this process by default.
     #[arg(long, default_value = "")]
     target: String,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -54,6 +57,9 @@ fn main() -> Result<()> {
     summary::scalar("loss", &loss);
     let train = Momentum::new(0.02, 0.9).minimize_with(&loss, &Minimize::step(&step))?;
     let at = g.control_dependencies([&train]).run(|| step.read());
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     let session = MonitoredTrainingSession::new(&g)
         .target(&args.target)

@@ -19,7 +19,7 @@ use clap::Parser;
 use tensorfleet::flags::{ClusterFlags, Role};
 use tensorfleet::train::{
     GradientDescent, Minimize, MonitoredTrainingSession, Optimizer, ReplicaDeviceSetter,
-    StopAtStepHook, SyncReplicas, get_or_create_global_step,
+    StopAtStepHook, SyncReplicas, export_meta_graph, get_or_create_global_step,
 };
 use tensorfleet::{ClusterSpec, Code, DType, Graph, LocalCluster, Result, init};
 
@@ -40,6 +40,9 @@ struct Args {
     /// The server of this task if it is not to start one: a TensorFlow server, for one.
     #[arg(long)]
     target: Option<String>,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -99,6 +102,9 @@ fn train(args: &Args, cluster: &ClusterSpec, role: &Role, target: &str) -> Resul
         .total_num_replicas(workers as u32);
     let train = optimizer.minimize_with(&loss, &Minimize::step(&step))?;
     let at = g.control_dependencies([&train]).run(|| step.read());
+    if let Some(path) = args.graph.as_deref().filter(|_| role.is_chief) {
+        export_meta_graph(&g, path)?;
+    }
 
     // No tokens in advance: whoever gets one has seen the step it waited for.
     let mut session = MonitoredTrainingSession::new(&g)

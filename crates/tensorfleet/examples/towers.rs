@@ -13,7 +13,9 @@ mod data;
 
 use clap::Parser;
 use tensorfleet::proto::ConfigProto;
-use tensorfleet::train::{Minimize, Momentum, Optimizer, average_gradients, towers};
+use tensorfleet::train::{
+    Minimize, Momentum, Optimizer, average_gradients, export_meta_graph, towers,
+};
 use tensorfleet::{DType, Graph, Output, Result, Server, Session, layers, losses};
 
 /// Points in one step, whatever the number of towers.
@@ -34,6 +36,9 @@ struct Args {
     /// A server to train on; one in this process by default.
     #[arg(long)]
     target: Option<String>,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -68,6 +73,9 @@ fn main() -> Result<()> {
     let (losses, gradients): (Vec<Output>, Vec<_>) = built.into_iter().unzip();
     let train = optimizer.apply_gradients(&average_gradients(&gradients)?, &Minimize::default())?;
     let loss = tensorfleet::ops::add_n(&losses).output() / args.towers as f64;
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     let session = Session::connect(&g, &target)?;
     session.run(&g.global_variables_initializer())?;

@@ -21,7 +21,7 @@ use clap::Parser;
 use tensorfleet::flags::{ClusterFlags, Role};
 use tensorfleet::train::{
     GradientDescent, Minimize, MonitoredTrainingSession, Optimizer, ReplicaDeviceSetter,
-    StopAtStepHook, get_or_create_global_step,
+    StopAtStepHook, export_meta_graph, get_or_create_global_step,
 };
 use tensorfleet::{ClusterSpec, DType, Graph, LocalCluster, Result, init};
 
@@ -45,6 +45,9 @@ struct Args {
     /// The server of this task if it is not to start one: a TensorFlow server, for one.
     #[arg(long)]
     target: Option<String>,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 fn main() -> Result<()> {
@@ -93,6 +96,9 @@ fn train(args: &Args, cluster: &ClusterSpec, role: &Role, target: &str) -> Resul
     let loss = (x.matmul(&w) + &b - &y).square().mean(&[]);
     let train = GradientDescent::new(0.1).minimize_with(&loss, &Minimize::step(&step))?;
     let at = g.control_dependencies([&train]).run(|| step.read());
+    if let Some(path) = args.graph.as_deref().filter(|_| role.is_chief) {
+        export_meta_graph(&g, path)?;
+    }
 
     let mut session = MonitoredTrainingSession::new(&g)
         .target(target)

@@ -12,7 +12,8 @@ mod data;
 
 use clap::Parser;
 use tensorfleet::train::{
-    Adagrad, Ftrl, Minimize, Optimizer, ReplicaDeviceSetter, get_or_create_global_step,
+    Adagrad, Ftrl, Minimize, Optimizer, ReplicaDeviceSetter, export_meta_graph,
+    get_or_create_global_step,
 };
 use tensorfleet::{
     DType, Graph, LocalCluster, Output, Result, Reuse, Session, Variable, init, layers, losses,
@@ -30,6 +31,9 @@ struct Args {
     /// A worker to train on; one in this process by default.
     #[arg(long)]
     target: Option<String>,
+    /// Writes the graph into this file first, for TensorFlow's `import_meta_graph`.
+    #[arg(long)]
+    graph: Option<String>,
 }
 
 /// What is known of who was shown what.
@@ -80,6 +84,9 @@ fn main() -> Result<()> {
         .control_dependencies([&wide, &deep])
         .run(|| step.assign_add(g.constant(1i64)));
     let at = g.control_dependencies([&train]).run(|| step.read());
+    if let Some(path) = &args.graph {
+        export_meta_graph(&g, path)?;
+    }
 
     let session = Session::connect(&g, &target)?;
     session.run(&g.global_variables_initializer())?;

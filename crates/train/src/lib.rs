@@ -54,7 +54,7 @@ pub use optimizer::{
     Momentum, Optimizer, ProximalAdagrad, ProximalGradientDescent, RmsProp, RuleOptimizer,
 };
 pub use queue_runner::{QueueRunner, queue_runners};
-pub use saver::{Saver, SaverBuilder, latest_checkpoint};
+pub use saver::{Saver, SaverBuilder, export_meta_graph, latest_checkpoint};
 pub use scaffold::{FinalScaffold, Scaffold, report_uninitialized};
 pub use session_manager::{SessionManager, Start};
 pub use sync_replicas::{SyncReplicas, SyncReplicasHook};

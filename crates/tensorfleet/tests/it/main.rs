@@ -3,6 +3,7 @@
 mod alone;
 #[path = "../../examples/data/mod.rs"]
 mod data;
+mod gradients;
 mod lost_tasks;
 mod program;
 mod tensorflow;

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `nodes` | the nodes that save and restore |
 //! | `kept` | which checkpoints exist, and which are deleted when there are too many |
+//! | `export` | graphs into files |
 //! | `compare` | whether a checkpoint fits a graph, before anything is changed |
 
 mod compare;
+mod export;
 mod kept;
 mod nodes;
 
@@ -14,12 +16,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use prost::Message;
 use tensorfleet_checkpoint::fs;
 use tensorfleet_client::{Graph, Session, Tensor, Variable, keys};
 use tensorfleet_proto as pb;
 use tensorfleet_status::{Code, Result, Status, failed_precondition, invalid_argument};
 
+pub use export::export_meta_graph;
 pub use tensorfleet_checkpoint::state::latest_checkpoint;
 
 use kept::Kept;
@@ -229,9 +231,7 @@ impl Saver {
     }
 
     fn write_meta_graph(&self, path: &str) -> Result<()> {
-        let file = format!("{path}.meta");
-        let bytes = self.meta_graph()?.encode_to_vec();
-        fs::for_path(&file)?.write_atomic(&file, &bytes)
+        export::write(&format!("{path}.meta"), &self.meta_graph()?)
     }
 }
 
