@@ -3,7 +3,7 @@
 //! With a `shared_name` the resource is found by (container, name) and outlives sessions. Without one it is
 //! the kernel's own, under the name `_<counter>_<node name>`, and leaves the resource manager with the kernel.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tensorfleet_kernel::{KernelCtx, NodeInfo, RefVar, Resource, ResourceManager, Value};
 use tensorfleet_status::{Result, ensure};
@@ -22,18 +22,8 @@ struct Kept<T> {
     manager: Arc<ResourceManager>,
     container: String,
     name: String,
-    resource: Arc<T>,
-}
-
-impl<T> Clone for Kept<T> {
-    fn clone(&self) -> Kept<T> {
-        Kept {
-            manager: self.manager.clone(),
-            container: self.container.clone(),
-            name: self.name.clone(),
-            resource: self.resource.clone(),
-        }
-    }
+    /// The manager holds it: once it is destroyed there, the node makes another.
+    resource: Weak<T>,
 }
 
 impl<T: Resource> Keeper<T> {
@@ -54,8 +44,8 @@ impl<T: Resource> Keeper<T> {
         make: impl FnOnce(&str) -> Result<T>,
         verify: impl FnOnce(&T) -> Result<()>,
     ) -> Result<Tensor> {
-        let kept = self.get(ctx, make, verify)?;
-        Ok(handle_to(ctx, &kept.container, &kept.name, kept.resource))
+        let (container, name, resource) = self.get(ctx, make, verify)?;
+        Ok(handle_to(ctx, &container, &name, resource))
     }
 
     /// As [`handle`](Self::handle) for ops that hand out names by reference: container and name.
@@ -65,25 +55,27 @@ impl<T: Resource> Keeper<T> {
         make: impl FnOnce(&str) -> Result<T>,
         verify: impl FnOnce(&T) -> Result<()>,
     ) -> Result<Value> {
-        let kept = self.get(ctx, make, verify)?;
-        let var = RefVar::declared(kept.name.clone(), DType::String, Shape::vector(2));
-        let names = [Bytes::from(kept.container), Bytes::from(kept.name)];
+        let (container, name, _) = self.get(ctx, make, verify)?;
+        let var = RefVar::declared(name.clone(), DType::String, Shape::vector(2));
+        let names = [Bytes::from(container), Bytes::from(name)];
         *var.write() = Some(Tensor::vector(&names));
         Ok(Value::Ref(Arc::new(var)))
     }
 
+    /// The container, the name and what is there.
     fn get(
         &self,
         ctx: &KernelCtx<'_>,
         make: impl FnOnce(&str) -> Result<T>,
         verify: impl FnOnce(&T) -> Result<()>,
-    ) -> Result<Kept<T>> {
+    ) -> Result<(String, String, Arc<T>)> {
         let manager = &ctx.env().resources;
         let mut slot = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = &*slot
             && Arc::ptr_eq(&kept.manager, manager)
+            && let Some(resource) = kept.resource.upgrade()
         {
-            return Ok(kept.clone());
+            return Ok((kept.container.clone(), kept.name.clone(), resource));
         }
         let name = if self.is_private {
             format!("_{}_{}", manager.unique_id(), self.names.name)
@@ -93,14 +85,13 @@ impl<T: Resource> Keeper<T> {
         let container = self.names.container(ctx).to_owned();
         let resource = manager.lookup_or_create(&container, &name, || make(&name))?;
         verify(&resource)?;
-        let kept = Kept {
+        *slot = Some(Kept {
             manager: manager.clone(),
-            container,
-            name,
-            resource,
-        };
-        *slot = Some(kept.clone());
-        Ok(kept)
+            container: container.clone(),
+            name: name.clone(),
+            resource: Arc::downgrade(&resource),
+        });
+        Ok((container, name, resource))
     }
 }
 
