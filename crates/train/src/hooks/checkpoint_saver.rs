@@ -4,14 +4,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tensorfleet_checkpoint::fs;
-use tensorfleet_client::{Graph, Output, Session};
+use tensorfleet_client::{Graph, Session};
 use tensorfleet_proto::session_log::SessionStatus;
 use tensorfleet_proto::text;
-use tensorfleet_status::{Result, failed_precondition, invalid_argument};
+use tensorfleet_status::{Result, failed_precondition};
 
-use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, step_of};
+use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, StepReader};
 use crate::coordinator::Coordinator;
-use crate::global_step::global_step_read;
 use crate::saver::{Saver, latest_checkpoint};
 use crate::scaffold::Scaffold;
 use crate::writer::{FileWriter, not_writable};
@@ -100,7 +99,7 @@ pub struct CheckpointSaverHook {
     base_name: String,
     save_graph: bool,
     writer: Option<FileWriter>,
-    step: Option<Output>,
+    step: StepReader,
 }
 
 impl CheckpointSaverHook {
@@ -124,7 +123,7 @@ impl CheckpointSaverHook {
             base_name: "model.ckpt".to_owned(),
             save_graph: true,
             writer: None,
-            step: None,
+            step: StepReader::default(),
         }
     }
 
@@ -158,12 +157,6 @@ impl CheckpointSaverHook {
         saver.ok_or_else(|| {
             failed_precondition!("the scaffold has no saver: there is nothing to save")
         })
-    }
-
-    fn read_step(&self, session: &Session) -> Result<i64> {
-        let step = self.step.as_ref();
-        let step = step.ok_or_else(|| invalid_argument!("begin was not called"))?;
-        session.run(step)?.to_scalar::<i64>()
     }
 
     /// Saves; whether a listener wants training to end.
@@ -220,14 +213,13 @@ impl SessionRunHook for CheckpointSaverHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
         check_writable(&self.dir)?;
         self.writer = Some(FileWriter::open(&self.dir)?);
-        self.step = Some(global_step_read(graph)?);
-        Ok(())
+        self.step.begin(graph)
     }
 
     fn after_create_session(&mut self, session: &Session, _: &Coordinator) -> Result<()> {
         // A new session may have begun at an older checkpoint.
         self.timer.reset();
-        let step = self.read_step(session)?;
+        let step = self.step.read(session)?;
         self.write_graph(step)?;
         if self.is_latest(step) {
             // Just restored: writing it again could only lose it, should a task be lost meanwhile.
@@ -238,15 +230,15 @@ impl SessionRunHook for CheckpointSaverHook {
     }
 
     fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
-        Ok(RunArgs::fetch(self.step.as_ref()))
+        self.step.fetch()
     }
 
     fn after_run(&mut self, context: &mut RunContext<'_>, values: &RunValues<'_>) -> Result<()> {
         // The fetched step may be from before this run's update: look again before saving.
-        if !self.timer.should_trigger(step_of(values)? + 1) {
+        if !self.timer.should_trigger(StepReader::fetched(values)? + 1) {
             return Ok(());
         }
-        let step = self.read_step(context.session())?;
+        let step = self.step.read(context.session())?;
         if self.timer.should_trigger(step) && self.save(context.session(), step)? {
             context.request_stop();
         }
@@ -254,7 +246,7 @@ impl SessionRunHook for CheckpointSaverHook {
     }
 
     fn end(&mut self, session: &Session) -> Result<()> {
-        let step = self.read_step(session)?;
+        let step = self.step.read(session)?;
         if self.timer.last_step() != Some(step) {
             self.save(session, step)?;
         }

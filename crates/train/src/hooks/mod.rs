@@ -19,6 +19,7 @@ mod final_ops;
 mod logging_tensor;
 mod nan_tensor;
 mod profiler;
+mod step;
 mod step_counter;
 mod stop_at_step;
 mod summary_saver;
@@ -36,6 +37,8 @@ pub use stop_at_step::StopAtStepHook;
 pub use summary_saver::SummarySaverHook;
 pub use timer::SecondOrStepTimer;
 pub use waiter::GlobalStepWaiterHook;
+
+use step::StepReader;
 
 use tensorfleet_client::{Fetch, FetchList, Fetched, Graph, Output, RunOptions, Session, Tensor};
 use tensorfleet_proto as pb;
@@ -105,9 +108,14 @@ pub struct RunArgs {
 impl RunArgs {
     /// Fetches this too.
     pub fn fetch(fetch: impl Fetch) -> RunArgs {
-        let mut args = RunArgs::default();
-        fetch.add_to(&mut args.fetches);
-        args
+        RunArgs::default().and_fetch(fetch)
+    }
+
+    /// Fetches this after what it fetches already.
+    #[must_use]
+    pub fn and_fetch(mut self, fetch: impl Fetch) -> RunArgs {
+        fetch.add_to(&mut self.fetches);
+        self
     }
 
     /// Feeds this too.
@@ -179,10 +187,4 @@ impl<'a> RunValues<'a> {
     pub fn metadata(&self) -> &'a pb::RunMetadata {
         self.metadata
     }
-}
-
-/// The value of a fetched step counter.
-pub(crate) fn step_of(values: &RunValues<'_>) -> Result<i64> {
-    let first = values.tensors().first();
-    first.map_or(Ok(0), Tensor::to_scalar::<i64>)
 }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use tensorfleet_client::{Graph, Output};
+use tensorfleet_client::Graph;
 use tensorfleet_proto::StepStats;
 use tensorfleet_status::Result;
 
-use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook};
-use crate::global_step::global_step_read;
+use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, StepReader};
 
 /// Writes `timeline-<step>.json`, which Chrome's trace viewer and Perfetto show.
 ///
@@ -30,7 +29,7 @@ use crate::global_step::global_step_read;
 pub struct ProfilerHook {
     timer: SecondOrStepTimer,
     dir: String,
-    step: Option<Output>,
+    step: StepReader,
     next_step: Option<i64>,
     asked: bool,
 }
@@ -53,7 +52,7 @@ impl ProfilerHook {
         ProfilerHook {
             timer,
             dir: dir.to_owned(),
-            step: None,
+            step: StepReader::default(),
             next_step: None,
             asked: false,
         }
@@ -62,7 +61,7 @@ impl ProfilerHook {
 
 impl SessionRunHook for ProfilerHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
-        self.step = Some(global_step_read(graph)?);
+        self.step.begin(graph)?;
         tensorfleet_checkpoint::fs::for_path(&self.dir)?.create_dir_all(&self.dir)
     }
 
@@ -71,12 +70,12 @@ impl SessionRunHook for ProfilerHook {
         self.asked = self
             .next_step
             .is_some_and(|step| self.timer.should_trigger(step));
-        let args = RunArgs::fetch(self.step.as_ref());
+        let args = self.step.fetch()?;
         Ok(if self.asked { args.trace() } else { args })
     }
 
     fn after_run(&mut self, _: &mut RunContext<'_>, values: &RunValues<'_>) -> Result<()> {
-        let step = super::step_of(values)?;
+        let step = StepReader::fetched(values)?;
         self.next_step = Some(step + 1);
         if self.asked {
             self.timer.triggered(step);

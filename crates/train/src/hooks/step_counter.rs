@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tensorfleet_client::{Graph, Output};
-use tensorfleet_status::{Result, invalid_argument};
+use tensorfleet_client::Graph;
+use tensorfleet_status::Result;
 
-use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, step_of};
-use crate::global_step::global_step_read;
+use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, StepReader};
 use crate::writer::FileWriter;
 
 /// Logs global steps per second, and writes them as summary `global_step/sec`.
@@ -28,7 +27,7 @@ pub struct StepCounterHook {
     timer: SecondOrStepTimer,
     dir: Option<String>,
     writer: Option<FileWriter>,
-    step: Option<Output>,
+    step: StepReader,
 }
 
 impl StepCounterHook {
@@ -49,7 +48,7 @@ impl StepCounterHook {
             timer,
             dir: None,
             writer: None,
-            step: None,
+            step: StepReader::default(),
         }
     }
 
@@ -63,20 +62,17 @@ impl StepCounterHook {
 
 impl SessionRunHook for StepCounterHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
-        self.step = Some(global_step_read(graph)?);
+        self.step.begin(graph)?;
         self.writer = self.dir.as_deref().map(FileWriter::open).transpose()?;
         Ok(())
     }
 
     fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
-        let step = self.step.as_ref();
-        Ok(RunArgs::fetch(step.ok_or_else(|| {
-            invalid_argument!("begin was not called")
-        })?))
+        self.step.fetch()
     }
 
     fn after_run(&mut self, _: &mut RunContext<'_>, values: &RunValues<'_>) -> Result<()> {
-        let step = step_of(values)?;
+        let step = StepReader::fetched(values)?;
         if !self.timer.should_trigger(step) {
             return Ok(());
         }

@@ -1,11 +1,10 @@
 //! [`StopAtStepHook`]: ends training at a global step.
 
-use tensorfleet_client::{Graph, Output, Session};
-use tensorfleet_status::{Result, invalid_argument};
+use tensorfleet_client::{Graph, Session};
+use tensorfleet_status::Result;
 
-use super::{RunArgs, RunContext, RunValues, SessionRunHook, step_of};
+use super::{RunArgs, RunContext, RunValues, SessionRunHook, StepReader};
 use crate::coordinator::Coordinator;
-use crate::global_step::global_step_read;
 
 /// Ends training when the global step reaches a value, whichever worker made the last step.
 ///
@@ -29,7 +28,7 @@ pub struct StopAtStepHook {
     /// Steps from where this session begins, if not counted from zero.
     num_steps: Option<i64>,
     last_step: Option<i64>,
-    step: Option<Output>,
+    step: StepReader,
 }
 
 impl StopAtStepHook {
@@ -38,7 +37,7 @@ impl StopAtStepHook {
         StopAtStepHook {
             num_steps: None,
             last_step: Some(last_step),
-            step: None,
+            step: StepReader::default(),
         }
     }
 
@@ -47,43 +46,33 @@ impl StopAtStepHook {
         StopAtStepHook {
             num_steps: Some(num_steps),
             last_step: None,
-            step: None,
+            step: StepReader::default(),
         }
-    }
-
-    fn step(&self) -> Result<&Output> {
-        let step = self.step.as_ref();
-        step.ok_or_else(|| invalid_argument!("begin was not called"))
     }
 }
 
 impl SessionRunHook for StopAtStepHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
-        self.step = Some(global_step_read(graph)?);
-        Ok(())
+        self.step.begin(graph)
     }
 
     fn after_create_session(&mut self, session: &Session, _: &Coordinator) -> Result<()> {
         if let (None, Some(steps)) = (self.last_step, self.num_steps) {
             // Counted once: a recovered session goes on to the same end.
-            let now = session.run(self.step()?)?.to_scalar::<i64>()?;
-            self.last_step = Some(now + steps);
+            self.last_step = Some(self.step.read(session)? + steps);
         }
         Ok(())
     }
 
     fn before_run(&mut self, _: &RunContext<'_>) -> Result<RunArgs> {
-        Ok(RunArgs::fetch(self.step()?))
+        self.step.fetch()
     }
 
     fn after_run(&mut self, context: &mut RunContext<'_>, values: &RunValues<'_>) -> Result<()> {
         let last = self.last_step.unwrap_or(i64::MAX);
         // The fetched value may be from before this step's update.
-        if step_of(values)? + 1 >= last {
-            let now = context.session().run(self.step()?)?.to_scalar::<i64>()?;
-            if now >= last {
-                context.request_stop();
-            }
+        if StepReader::fetched(values)? + 1 >= last && self.step.read(context.session())? >= last {
+            context.request_stop();
         }
         Ok(())
     }

@@ -6,8 +6,7 @@ use tensorfleet_client::{Graph, Output, keys};
 use tensorfleet_proto::session_log::SessionStatus;
 use tensorfleet_status::Result;
 
-use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook};
-use crate::global_step::global_step_read;
+use super::{RunArgs, RunContext, RunValues, SecondOrStepTimer, SessionRunHook, StepReader};
 use crate::writer::FileWriter;
 
 /// Evaluates the summary op now and then and writes what it gives.
@@ -32,7 +31,7 @@ pub struct SummarySaverHook {
     dir: String,
     summary: Option<Output>,
     writer: Option<FileWriter>,
-    step: Option<Output>,
+    step: StepReader,
     /// The step the next run will be at, as far as is known; `None` before the first.
     next_step: Option<i64>,
     asked: bool,
@@ -58,7 +57,7 @@ impl SummarySaverHook {
             dir: dir.to_owned(),
             summary: None,
             writer: None,
-            step: None,
+            step: StepReader::default(),
             next_step: None,
             asked: false,
         }
@@ -74,7 +73,7 @@ impl SummarySaverHook {
 
 impl SessionRunHook for SummarySaverHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
-        self.step = Some(global_step_read(graph)?);
+        self.step.begin(graph)?;
         self.writer = Some(FileWriter::open(&self.dir)?);
         Ok(())
     }
@@ -89,14 +88,16 @@ impl SessionRunHook for SummarySaverHook {
             .next_step
             .is_none_or(|step| self.timer.should_trigger(step));
         self.asked = due && self.summary.is_some();
-        let summary = self.summary.as_ref().filter(|_| self.asked);
-        Ok(RunArgs::fetch((self.step.as_ref(), summary)))
+        let args = self.step.fetch()?;
+        Ok(match &self.summary {
+            Some(summary) if self.asked => args.and_fetch(summary),
+            _ => args,
+        })
     }
 
     fn after_run(&mut self, _: &mut RunContext<'_>, values: &RunValues<'_>) -> Result<()> {
-        let summary = self.summary.as_ref().filter(|_| self.asked);
-        let (step, summary) = values.of((self.step.as_ref(), summary))?;
-        let step = step.map_or(Ok(0), |step| step.to_scalar::<i64>())?;
+        let step = StepReader::fetched(values)?;
+        let summary = values.tensors().get(1);
         let first = self.next_step.is_none();
         self.next_step = Some(step + 1);
         if let (Some(writer), Some(summary)) = (&self.writer, summary) {
@@ -104,7 +105,7 @@ impl SessionRunHook for SummarySaverHook {
                 writer.add_session_log(SessionStatus::Start, "", step)?;
             }
             self.timer.triggered(step);
-            writer.add_summary(&summary, step)?;
+            writer.add_summary(summary, step)?;
         }
         Ok(())
     }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use tensorfleet_client::{Graph, Output};
-use tensorfleet_status::{Result, invalid_argument};
+use tensorfleet_client::{Graph, Session};
+use tensorfleet_status::Result;
 
-use super::{RunArgs, RunContext, SessionRunHook};
+use super::{RunArgs, RunContext, SessionRunHook, StepReader};
 use crate::coordinator::Coordinator;
-use crate::global_step::global_step_read;
 
 /// How often the step is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -31,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct GlobalStepWaiterHook {
     wait_until: i64,
     started: bool,
-    step: Option<Output>,
+    step: StepReader,
     coordinator: Option<Coordinator>,
 }
 
@@ -41,7 +40,7 @@ impl GlobalStepWaiterHook {
         GlobalStepWaiterHook {
             wait_until: wait_until_step,
             started: false,
-            step: None,
+            step: StepReader::default(),
             coordinator: None,
         }
     }
@@ -49,27 +48,20 @@ impl GlobalStepWaiterHook {
 
 impl SessionRunHook for GlobalStepWaiterHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
-        self.step = Some(global_step_read(graph)?);
-        Ok(())
+        self.step.begin(graph)
     }
 
-    fn after_create_session(
-        &mut self,
-        _: &tensorfleet_client::Session,
-        coordinator: &Coordinator,
-    ) -> Result<()> {
+    fn after_create_session(&mut self, _: &Session, coordinator: &Coordinator) -> Result<()> {
         self.coordinator = Some(coordinator.clone());
         Ok(())
     }
 
     fn before_run(&mut self, context: &RunContext<'_>) -> Result<RunArgs> {
-        let (Some(step), Some(coordinator)) = (&self.step, &self.coordinator) else {
-            return Err(invalid_argument!("begin was not called"));
-        };
         while !self.started {
-            let now = context.session().run(step)?.to_scalar::<i64>()?;
+            let now = self.step.read(context.session())?;
             // A coordinator that stops ends the wait, too.
-            self.started = now >= self.wait_until || coordinator.wait_for_stop(LOOK);
+            let stopped = |coordinator: &Coordinator| coordinator.wait_for_stop(LOOK);
+            self.started = now >= self.wait_until || self.coordinator.as_ref().is_none_or(stopped);
         }
         Ok(RunArgs::default())
     }

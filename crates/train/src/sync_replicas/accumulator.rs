@@ -108,6 +108,19 @@ impl Accumulator {
         })
     }
 
+    /// How many gradients it holds.
+    pub(super) fn count(&self) -> Output {
+        let g = self.handle.graph();
+        self.near(|| {
+            let op = if self.sparse {
+                "AccumulatorNumAccumulated"
+            } else {
+                "ResourceAccumulatorNumAccumulated"
+            };
+            g.op(op).input(&self.handle).output()
+        })
+    }
+
     /// Sets the step that gradients must have reached.
     pub(super) fn set_global_step(&self, step: &Variable) -> Operation {
         let g = self.handle.graph();

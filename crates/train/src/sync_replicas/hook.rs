@@ -5,19 +5,26 @@ use tensorfleet_status::{Result, failed_precondition};
 use tensorfleet_tensor::Bytes;
 
 use super::SyncReplicas;
+use super::leftovers::{Leftovers, TokenQueue};
 use crate::coordinator::Coordinator;
 use crate::hooks::SessionRunHook;
 use crate::queue_runner::QueueRunner;
 
 /// Readies this worker's step whenever a session begins; on the chief also the accumulators, the first tokens
-/// and the thread that updates. Made by [`SyncReplicas::make_session_run_hook`].
+/// and the thread that updates. A training can follow another on the same parameter servers. Made by [`SyncReplicas::make_session_run_hook`].
 pub struct SyncReplicasHook {
     local_init: Operation,
     ready_for_local_init: Output,
-    chief: Option<Chief>,
+    role: Role,
+}
+
+enum Role {
+    Chief(Chief),
+    Other(TokenQueue),
 }
 
 struct Chief {
+    leftovers: Leftovers,
     init_tokens: Operation,
     runner: QueueRunner,
     /// Of the session that is open.
@@ -32,23 +39,29 @@ impl SyncReplicas {
         is_chief: bool,
         num_tokens: Option<u32>,
     ) -> Result<SyncReplicasHook> {
+        let built = self.built()?;
         let ready_for_local_init = self.ready_for_local_init_op()?;
+        let g = built.global_step.graph();
+        let _root = g.name_scope("");
         if !is_chief {
             return Ok(SyncReplicasHook {
                 local_init: self.local_step_init_op()?,
                 ready_for_local_init,
-                chief: None,
+                role: Role::Other(TokenQueue::new(&built.token_queue)),
             });
         }
-        Ok(SyncReplicasHook {
+        let hook = SyncReplicasHook {
             local_init: self.chief_init_op()?,
             ready_for_local_init,
-            chief: Some(Chief {
+            role: Role::Chief(Chief {
+                leftovers: Leftovers::new(&built.token_queue, &built.accumulators),
                 init_tokens: self.init_tokens_op(num_tokens)?,
                 runner: self.chief_queue_runner()?,
                 coordinator: None,
             }),
-        })
+        };
+        g.check()?;
+        Ok(hook)
     }
 }
 
@@ -72,18 +85,25 @@ impl SessionRunHook for SyncReplicasHook {
                 names.join(", ")
             ));
         }
-        session.run(&self.local_init)?;
-        if let Some(chief) = &mut self.chief {
-            session.run(&chief.init_tokens)?;
-            chief.runner.start(session, coordinator)?;
-            chief.coordinator = Some(coordinator.clone());
+        match &mut self.role {
+            Role::Chief(chief) => {
+                chief.leftovers.clear(session)?;
+                session.run(&self.local_init)?;
+                session.run(&chief.init_tokens)?;
+                chief.runner.start(session, coordinator)?;
+                chief.coordinator = Some(coordinator.clone());
+                Ok(())
+            }
+            Role::Other(tokens) => {
+                tokens.wait(session, coordinator)?;
+                session.run(&self.local_init)
+            }
         }
-        Ok(())
     }
 
     /// Closes the queue of tokens: workers that wait for one get OUT_OF_RANGE, which ends training well.
     fn end(&mut self, session: &Session) -> Result<()> {
-        let Some(chief) = &self.chief else {
+        let Role::Chief(chief) = &self.role else {
             return Ok(());
         };
         if let Some(coordinator) = &chief.coordinator {

@@ -10,6 +10,7 @@
 
 mod accumulator;
 mod hook;
+mod leftovers;
 
 use std::sync::OnceLock;
 
@@ -59,6 +60,7 @@ pub struct SyncReplicas {
 struct Built {
     global_step: Variable,
     token_queue: Output,
+    accumulators: Vec<Accumulator>,
     local_step_init_op: Operation,
     chief_init_op: Operation,
     ready_for_local_init_op: Output,
@@ -210,6 +212,7 @@ impl SyncReplicas {
             global_step: step.clone(),
             chief: QueueRunner::new(&token_queue, vec![enqueue]),
             token_queue,
+            accumulators,
             local_step_init_op,
             chief_init_op,
             ready_for_local_init_op,

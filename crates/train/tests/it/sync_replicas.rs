@@ -1,5 +1,6 @@
 //! Workers that step together: on clusters of real servers, and by hand in one session.
 
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use tensorfleet_client::{
@@ -54,8 +55,8 @@ impl Replica {
         }
     }
 
-    /// Trains to the last step; the last loss.
-    fn train(&self, target: &str, is_chief: bool) -> f32 {
+    /// Trains to the last step, from when all are ready; the last loss.
+    fn train(&self, target: &str, is_chief: bool, ready: &Barrier) -> f32 {
         let hook = self.sync.make_session_run_hook(is_chief, None).unwrap();
         let mut session = MonitoredTrainingSession::new(&self.graph)
             .target(target)
@@ -65,6 +66,7 @@ impl Replica {
             .hook(StopAtStepHook::at(LAST_STEP))
             .start()
             .unwrap();
+        ready.wait();
         let shape = Shape::matrix(3, 1).unwrap();
         let tensor = |values: &[f32]| Tensor::from_slice(shape.clone(), values).unwrap();
         let (xs, ys) = (tensor(&[0.0, 1.0, 2.0]), tensor(&[1.0, 3.0, 5.0]));
@@ -83,16 +85,31 @@ impl Replica {
     }
 }
 
-#[test]
-fn two_workers_step_together() {
-    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 2)]).unwrap();
-    let target = |task| cluster.target("worker", task).unwrap().to_owned();
-    let (chief, other) = (target(0), target(1));
-    let chief = thread::spawn(move || Replica::new(0, 2, 2).train(&chief, true));
-    let other = thread::spawn(move || Replica::new(1, 2, 2).train(&other, false));
-    for worker in [chief, other] {
+/// A training of two workers on a cluster of two.
+fn train_together(cluster: &LocalCluster) {
+    let ready = Arc::new(Barrier::new(2));
+    // The chief last: the other one has to wait for it.
+    let workers = [1, 0].map(|task| {
+        let target = cluster.target("worker", task).unwrap().to_owned();
+        let ready = Arc::clone(&ready);
+        thread::spawn(move || Replica::new(task, 2, 2).train(&target, task == 0, &ready))
+    });
+    for worker in workers {
         let loss = worker.join().unwrap();
         assert!(loss < 0.05, "{loss}");
+    }
+}
+
+#[test]
+fn two_workers_step_together() {
+    train_together(&LocalCluster::start(&[("ps", 2), ("worker", 2)]).unwrap());
+}
+
+#[test]
+fn one_training_follows_another_on_the_same_servers() {
+    let cluster = LocalCluster::start(&[("ps", 2), ("worker", 2)]).unwrap();
+    for _ in 0..3 {
+        train_together(&cluster);
     }
 }
 
@@ -101,7 +118,7 @@ fn a_step_does_not_wait_for_a_backup_worker() {
     let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
     // Of two workers one is enough; the other never comes.
     let target = cluster.target("worker", 0).unwrap();
-    let loss = Replica::new(0, 1, 1).train(target, true);
+    let loss = Replica::new(0, 1, 1).train(target, true, &Barrier::new(1));
     assert!(loss < 0.05, "{loss}");
 }
 
