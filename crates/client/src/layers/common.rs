@@ -20,6 +20,10 @@ pub(super) struct Common {
     pub(super) name: Option<String>,
     pub(super) reuse: Reuse,
     pub(super) trainable: bool,
+}
+
+/// Kernel, bias and activation, of layers that have them.
+pub(super) struct Weights {
     pub(super) activation: Option<Activation>,
     pub(super) use_bias: bool,
     pub(super) kernel: Weight,
@@ -39,10 +43,6 @@ impl Common {
             name: None,
             reuse: Reuse::Never,
             trainable: true,
-            activation: None,
-            use_bias: true,
-            kernel: Weight::default(),
-            bias: Weight::default(),
         }
     }
 
@@ -91,13 +91,24 @@ impl Common {
         }
         builder.build()
     }
+}
+
+impl Weights {
+    pub(super) fn new() -> Weights {
+        Weights {
+            activation: None,
+            use_bias: true,
+            kernel: Weight::default(),
+            bias: Weight::default(),
+        }
+    }
 
     /// A bias, zero unless told otherwise.
-    pub(super) fn bias(&self, units: i64, like: &Output) -> Variable {
+    pub(super) fn bias(&self, common: &Common, units: i64, like: &Output) -> Variable {
         let mut bias = self.bias.clone();
         bias.initializer
             .get_or_insert_with(|| Arc::new(crate::init::zeros()));
-        self.weight("bias", &[units], &bias, like)
+        common.weight("bias", &[units], &bias, like)
     }
 
     pub(super) fn activate(&self, output: Output) -> Output {
@@ -129,8 +140,8 @@ pub(super) fn known_dim(layer: &str, input: &Output, axis: i64) -> Result<i64> {
     }
 }
 
-/// Options that layers with a kernel share.
-macro_rules! layer_options {
+/// The options in [`Common`], which is the layer's field `common`.
+macro_rules! common_options {
     ($layer:ident) => {
         impl $layer {
             /// The name of its variable scope; by default the kind of layer with a number that is free.
@@ -145,54 +156,6 @@ macro_rules! layer_options {
                 self
             }
 
-            /// What follows: nothing by default.
-            pub fn activation(mut self, activation: crate::layers::Activation) -> Self {
-                self.common.activation = Some(activation);
-                self
-            }
-
-            /// Whether a bias is added; it is by default.
-            pub fn use_bias(mut self, use_bias: bool) -> Self {
-                self.common.use_bias = use_bias;
-                self
-            }
-
-            /// The initial kernel; Glorot's uniform one by default.
-            pub fn kernel_initializer(
-                mut self,
-                initializer: impl crate::init::Initializer + 'static,
-            ) -> Self {
-                self.common.kernel.initializer = Some(std::sync::Arc::new(initializer));
-                self
-            }
-
-            /// The initial bias; zero by default.
-            pub fn bias_initializer(
-                mut self,
-                initializer: impl crate::init::Initializer + 'static,
-            ) -> Self {
-                self.common.bias.initializer = Some(std::sync::Arc::new(initializer));
-                self
-            }
-
-            /// A penalty on the kernel.
-            pub fn kernel_regularizer(
-                mut self,
-                regularizer: impl crate::regularizers::Regularizer + 'static,
-            ) -> Self {
-                self.common.kernel.regularizer = Some(std::sync::Arc::new(regularizer));
-                self
-            }
-
-            /// A penalty on the bias.
-            pub fn bias_regularizer(
-                mut self,
-                regularizer: impl crate::regularizers::Regularizer + 'static,
-            ) -> Self {
-                self.common.bias.regularizer = Some(std::sync::Arc::new(regularizer));
-                self
-            }
-
             /// Whether optimizers change the weights; they do by default.
             pub fn trainable(mut self, trainable: bool) -> Self {
                 self.common.trainable = trainable;
@@ -201,4 +164,60 @@ macro_rules! layer_options {
         }
     };
 }
-pub(super) use layer_options;
+pub(super) use common_options;
+
+/// The options in [`Weights`], which are the layer's field `weights`.
+macro_rules! weight_options {
+    ($layer:ident) => {
+        impl $layer {
+            /// What follows: nothing by default.
+            pub fn activation(mut self, activation: crate::layers::Activation) -> Self {
+                self.weights.activation = Some(activation);
+                self
+            }
+
+            /// Whether a bias is added; it is by default.
+            pub fn use_bias(mut self, use_bias: bool) -> Self {
+                self.weights.use_bias = use_bias;
+                self
+            }
+
+            /// The initial kernel; Glorot's uniform one by default.
+            pub fn kernel_initializer(
+                mut self,
+                initializer: impl crate::init::Initializer + 'static,
+            ) -> Self {
+                self.weights.kernel.initializer = Some(std::sync::Arc::new(initializer));
+                self
+            }
+
+            /// The initial bias; zero by default.
+            pub fn bias_initializer(
+                mut self,
+                initializer: impl crate::init::Initializer + 'static,
+            ) -> Self {
+                self.weights.bias.initializer = Some(std::sync::Arc::new(initializer));
+                self
+            }
+
+            /// A penalty on the kernel.
+            pub fn kernel_regularizer(
+                mut self,
+                regularizer: impl crate::regularizers::Regularizer + 'static,
+            ) -> Self {
+                self.weights.kernel.regularizer = Some(std::sync::Arc::new(regularizer));
+                self
+            }
+
+            /// A penalty on the bias.
+            pub fn bias_regularizer(
+                mut self,
+                regularizer: impl crate::regularizers::Regularizer + 'static,
+            ) -> Self {
+                self.weights.bias.regularizer = Some(std::sync::Arc::new(regularizer));
+                self
+            }
+        }
+    };
+}
+pub(super) use weight_options;

@@ -5,7 +5,7 @@ use tensorfleet_status::Result;
 use crate::ops;
 use crate::output::{Operand, Output};
 
-use super::common::{Common, known_dim, layer_options};
+use super::common::{Common, Weights, common_options, known_dim, weight_options};
 
 /// What happens at the edges of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,7 @@ pub fn conv2d(input: impl Operand, filters: i64, kernel_size: [i64; 2]) -> Conv2
         dilations: [1, 1],
         padding: Padding::Valid,
         common: Common::new(),
+        weights: Weights::new(),
     }
 }
 
@@ -59,9 +60,11 @@ pub struct Conv2D {
     dilations: [i64; 2],
     padding: Padding,
     common: Common,
+    weights: Weights,
 }
 
-layer_options!(Conv2D);
+common_options!(Conv2D);
+weight_options!(Conv2D);
 
 impl Conv2D {
     /// How far the window moves; 1 by default.
@@ -89,14 +92,14 @@ impl Conv2D {
     }
 
     fn add(&self) -> Result<Output> {
-        let common = &self.common;
+        let (common, weights) = (&self.common, &self.weights);
         let channels = known_dim("conv2d", &self.input, 3)?;
         let [height, width] = self.kernel_size;
         let dims = [height, width, channels, self.filters];
-        let kernel = common.weight("kernel", &dims, &common.kernel, &self.input);
-        let bias = common
+        let kernel = common.weight("kernel", &dims, &weights.kernel, &self.input);
+        let bias = weights
             .use_bias
-            .then(|| common.bias(self.filters, &self.input));
+            .then(|| weights.bias(common, self.filters, &self.input));
         let [down, right] = self.strides;
         let [apart_down, apart_right] = self.dilations;
         let mut output = ops::conv2d(
@@ -110,6 +113,6 @@ impl Conv2D {
         if let Some(bias) = bias {
             output = ops::bias_add(output, &bias).output();
         }
-        Ok(common.activate(output))
+        Ok(weights.activate(output))
     }
 }

@@ -5,7 +5,7 @@ use tensorfleet_status::Result;
 use crate::ops;
 use crate::output::{Operand, Output};
 
-use super::common::{Common, known_dim, layer_options};
+use super::common::{Common, Weights, common_options, known_dim, weight_options};
 
 /// A layer in which every unit sees every feature: `activation(x · kernel + bias)` along the last axis.
 ///
@@ -28,6 +28,7 @@ pub fn dense(input: impl Operand, units: i64) -> Dense {
         input: input.to_output(),
         units,
         common: Common::new(),
+        weights: Weights::new(),
     }
 }
 
@@ -37,9 +38,11 @@ pub struct Dense {
     input: Output,
     units: i64,
     common: Common,
+    weights: Weights,
 }
 
-layer_options!(Dense);
+common_options!(Dense);
+weight_options!(Dense);
 
 impl Dense {
     /// Adds the layer.
@@ -53,15 +56,18 @@ impl Dense {
             input,
             units,
             common,
+            weights,
         } = self;
         let features = known_dim("dense", input, -1)?;
-        let kernel = common.weight("kernel", &[features, *units], &common.kernel, input);
-        let bias = common.use_bias.then(|| common.bias(*units, input));
+        let kernel = common.weight("kernel", &[features, *units], &weights.kernel, input);
+        let bias = weights
+            .use_bias
+            .then(|| weights.bias(common, *units, input));
         let mut output = times(input, features, &kernel.to_output(), *units);
         if let Some(bias) = bias {
             output = ops::bias_add(output, &bias).output();
         }
-        Ok(common.activate(output))
+        Ok(weights.activate(output))
     }
 }
 

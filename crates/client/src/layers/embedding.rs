@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tensorfleet_tensor::DType;
 
-use crate::embedding::{EmbeddingTable, embedding_lookup};
+use crate::embedding::{EmbeddingTable, Strategy, embedding_lookup};
 use crate::init::{self, Initializer};
 use crate::output::{Operand, Output};
 use crate::partition::{PartitionedVariable, Partitioner};
-use crate::variable_scope::Reuse;
+
+use super::common::{Common, common_options};
 
 /// A vector of `size` numbers for each of `count` ids, learnt. Its gradient is as sparse as the ids.
 ///
@@ -30,8 +31,7 @@ pub fn embedding(ids: impl Operand, count: i64, size: i64) -> Embedding {
         dtype: DType::F32,
         initializer: Arc::new(init::uniform(-0.05, 0.05)),
         partitioner: None,
-        name: None,
-        reuse: Reuse::Never,
+        common: Common::new(),
     }
 }
 
@@ -43,9 +43,10 @@ pub struct Embedding {
     dtype: DType,
     initializer: Arc<dyn Initializer>,
     partitioner: Option<Arc<dyn Partitioner>>,
-    name: Option<String>,
-    reuse: Reuse,
+    common: Common,
 }
+
+common_options!(Embedding);
 
 impl Embedding {
     /// The initial vectors; uniform between -0.05 and 0.05 by default.
@@ -66,37 +67,26 @@ impl Embedding {
         self
     }
 
-    /// The name of its variable scope; by default `embedding` with a number that is free.
-    pub fn name(mut self, name: &str) -> Self {
-        self.name = Some(name.to_owned());
-        self
-    }
-
-    /// Whether a layer of this name is used again.
-    pub fn reuse(mut self, reuse: Reuse) -> Self {
-        self.reuse = reuse;
-        self
-    }
-
     /// Adds the layer.
     #[track_caller]
     pub fn output(self) -> Output {
-        let g = self.ids.graph().clone();
-        let _scope = match &self.name {
-            Some(name) => g.variable_scope(name, self.reuse),
-            None => g.unique_variable_scope("embedding"),
-        };
+        self.common.layer(&self.ids, "embedding", || Ok(self.add()))
+    }
+
+    fn add(&self) -> Output {
+        let g = self.ids.graph();
         let builder = g
             .get_variable("embeddings", &self.dims)
             .dtype(self.dtype)
-            .initializer(self.initializer);
-        match self.partitioner {
+            .trainable(self.common.trainable)
+            .initializer(self.initializer.clone());
+        match &self.partitioner {
             None => embedding_lookup(&builder.build(), &self.ids).output(),
             Some(partitioner) => {
-                let parts: PartitionedVariable = builder.partitioner(partitioner).build();
+                let parts: PartitionedVariable = builder.partitioner(partitioner.clone()).build();
                 let table: &dyn EmbeddingTable = &parts;
                 embedding_lookup(table, &self.ids)
-                    .strategy(crate::embedding::Strategy::Div)
+                    .strategy(Strategy::Div)
                     .output()
             }
         }

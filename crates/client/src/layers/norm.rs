@@ -10,7 +10,6 @@ use crate::operators::number_like;
 use crate::ops;
 use crate::output::{Operand, Output};
 use crate::variable::Variable;
-use crate::variable_scope::Reuse;
 
 use super::common::{Common, Weight, known_dim};
 use super::training::Training;
@@ -56,6 +55,8 @@ pub struct BatchNorm {
     common: Common,
 }
 
+super::common::common_options!(BatchNorm);
+
 /// The layer's variables.
 struct Variables {
     gamma: Option<Variable>,
@@ -92,24 +93,6 @@ impl BatchNorm {
     /// Whether it is multiplied by `gamma`; it is by default.
     pub fn scale(mut self, scale: bool) -> Self {
         self.scale = scale;
-        self
-    }
-
-    /// The name of its variable scope; by default `batch_normalization` with a number that is free.
-    pub fn name(mut self, name: &str) -> Self {
-        self.common.name = Some(name.to_owned());
-        self
-    }
-
-    /// Whether a layer of this name is used again.
-    pub fn reuse(mut self, reuse: Reuse) -> Self {
-        self.common.reuse = reuse;
-        self
-    }
-
-    /// Whether optimizers change `gamma` and `beta`; they do by default.
-    pub fn trainable(mut self, trainable: bool) -> Self {
-        self.common.trainable = trainable;
         self
     }
 
