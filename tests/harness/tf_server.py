@@ -16,10 +16,11 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--cluster", required=True, help="JSON, {job: [address, ...]}")
 parser.add_argument("--job", required=True)
 parser.add_argument("--task", type=int, required=True)
-parser.add_argument("--config", default="", help="text-format ConfigProto; empty: none")
+parser.add_argument("--config", default="", help="file with a text-format ConfigProto; empty: none")
+parser.add_argument("--config_text", default="", help="a text-format ConfigProto")
 args = parser.parse_args()
 
-config = tf.compat.v1.ConfigProto()
+config = text_format.Parse(args.config_text, tf.compat.v1.ConfigProto())
 if args.config:
     with open(args.config) as f:
         text_format.Parse(f.read(), config)

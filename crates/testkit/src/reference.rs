@@ -1,4 +1,7 @@
-//! Runs cases on real TensorFlow: one Python process, JSON lines both ways.
+//! Real TensorFlow: runs cases in one Python process, JSON lines both ways, and starts its servers.
+
+#[path = "../../../tests/harness/tf_server.rs"]
+mod tf_server;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -16,6 +19,8 @@ use tensorfleet_tensor::Tensor;
 
 use crate::cases::Case;
 use crate::run::StepResult;
+
+pub use tf_server::{Job, TfServers};
 
 /// The environment variable that names a Python with TensorFlow.
 pub const PYTHON_VARIABLE: &str = "TENSORFLEET_TF_PYTHON";

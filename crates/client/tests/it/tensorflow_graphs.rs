@@ -1,16 +1,14 @@
 //! Graphs go to TensorFlow and come from it: the same results here, on our server, in TensorFlow's Python and on
 //! TensorFlow's server. Skipped, loudly, where there is no TensorFlow.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use prost::Message;
 use serde_json::{Value, json};
 use tensorfleet_client::{DType, Graph, Operation, Output, Session, Tensor, gradients};
 use tensorfleet_proto::MetaGraphDef;
-use tensorfleet_rpc::Server;
+use tensorfleet_rpc::{Server, free_ports};
 use tensorfleet_testkit::reference;
 
 use crate::flow_models::{self, Model};
@@ -151,40 +149,19 @@ fn we_go_on_with_graphs_that_tensorflow_wrote() {
     }
 }
 
-/// TensorFlow's server; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn models_give_the_same_on_tensorflow_s_server() {
     let Some(python) = reference::python() else {
         return;
     };
-    let bound = TcpListener::bind("localhost:0").and_then(|listener| listener.local_addr());
-    let address = format!("localhost:{}", bound.unwrap().port());
-    let mut child = Command::new(python)
-        .arg(file("../../tests/harness/tf_server.py"))
-        .args(["--cluster", &json!({"local": [address]}).to_string()])
-        .args(["--job", "local", "--task", "0"])
-        .env("TF_CPP_MIN_LOG_LEVEL", "3")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let _process = Process(child);
-    let ready = lines
-        .next()
-        .expect("TensorFlow's server did not start")
-        .unwrap();
-    let target = ready.strip_prefix("ready ").unwrap();
+    let port = free_ports("localhost", 1).unwrap()[0];
+    let job = reference::Job {
+        name: "local",
+        addresses: &[format!("localhost:{port}")],
+        config: "",
+    };
+    let servers = reference::TfServers::start(&python, &[job]).unwrap();
+    let target = &servers.targets()[0];
     for model in flow_models::all() {
         let here = run(&model, &Session::new(&model.graph).unwrap());
         let there = Session::connect(&model.graph, target).unwrap();

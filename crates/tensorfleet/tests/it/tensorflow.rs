@@ -3,12 +3,11 @@
 //!
 //! One worker makes the same steps in the same order wherever it runs; what differs is how sums are rounded.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use tensorfleet::LocalCluster;
 use tensorfleet_rpc::{Session, free_ports};
+use tensorfleet_testkit::reference::{self, Job, TfServers};
 
 use crate::program::losses_of;
 
@@ -16,62 +15,27 @@ use crate::program::losses_of;
 const TOLERANCE: f32 = 1e-4;
 const LEAST: f32 = 1e-2;
 
-/// A TensorFlow server; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Two parameter servers and a worker with four CPUs, all of them TensorFlow's.
 struct Servers {
     addresses: Vec<String>,
-    _processes: Vec<Process>,
+    _processes: Option<TfServers>,
 }
 
 impl Servers {
     fn start(python: &Path) -> Servers {
-        let ports = free_ports("localhost", 3).unwrap();
-        let addresses: Vec<String> = ports
-            .iter()
-            .map(|port| format!("localhost:{port}"))
-            .collect();
-        let [ps0, ps1, worker] = addresses.as_slice() else {
-            unreachable!("three ports")
-        };
-        let cluster = format!(r#"{{"ps": ["{ps0}", "{ps1}"], "worker": ["{worker}"]}}"#);
-        let dir = tempfile::tempdir().unwrap();
-        let config = dir.path().join("config.pbtxt");
-        std::fs::write(&config, r#"device_count { key: "CPU" value: 4 }"#).unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/harness/tf_server.py");
-        let tasks = [("ps", "0"), ("ps", "1"), ("worker", "0")];
-        let mut processes: Vec<Process> = tasks
-            .iter()
-            .map(|(job, task)| {
-                let mut command = Command::new(python);
-                command.arg(&script).args(["--cluster", &cluster]);
-                command.args(["--job", job, "--task", task]);
-                if *job == "worker" {
-                    command.arg("--config").arg(&config);
-                }
-                command.env("TF_CPP_MIN_LOG_LEVEL", "3");
-                command.stdout(Stdio::piped()).stderr(Stdio::null());
-                Process(command.spawn().unwrap())
-            })
-            .collect();
-        for process in &mut processes {
-            let output = process.0.stdout.take().unwrap();
-            let ready = BufReader::new(output).lines().next();
-            let ready = ready.expect("TensorFlow's server did not start").unwrap();
-            assert!(ready.starts_with("ready "), "{ready}");
-        }
-        Servers {
+        let ports = free_ports("localhost", 3).unwrap().into_iter();
+        let addresses: Vec<String> = ports.map(|port| format!("localhost:{port}")).collect();
+        let (ps, worker) = addresses.split_at(2);
+        let job = |name, addresses, config| Job {
+            name,
             addresses,
-            _processes: processes,
+            config,
+        };
+        let cpus = r#"device_count { key: "CPU" value: 4 }"#;
+        let jobs = [job("ps", ps, ""), job("worker", worker, cpus)];
+        Servers {
+            _processes: Some(TfServers::start(python, &jobs).unwrap()),
+            addresses,
         }
     }
 
@@ -115,7 +79,7 @@ fn same(name: &str, theirs: &[(i64, f32)], ours: &[(i64, f32)]) {
 
 #[test]
 fn losses_are_those_of_tensorflow_s_servers() {
-    let Some(python) = tensorfleet_testkit::reference::python() else {
+    let Some(python) = reference::python() else {
         return;
     };
     let servers = Servers::start(&python);
@@ -140,7 +104,7 @@ fn losses_are_those_of_tensorflow_s_servers() {
     let address = |job: &str, task| ours.spec().task_address(job, task).unwrap().to_owned();
     let ours_at = Servers {
         addresses: vec![address("ps", 0), address("ps", 1), address("worker", 0)],
-        _processes: Vec::new(),
+        _processes: None,
     };
     for name in ["trainer", "sync_trainer"] {
         let [theirs, ours] = [&servers, &ours_at].map(|servers| {
