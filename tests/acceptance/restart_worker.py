@@ -6,25 +6,8 @@ from trainers import *
 a = parse(__doc__)
 LAST = 800
 
-
-def worker():
-    with devices(a):
-        x, y, _, _, loss, gs = softmax_regression()
-        train = v1.train.AdagradOptimizer(0.05).minimize(loss, global_step=gs)
-    images, labels = synthetic_mnist(500, seed=3)
-    random, steps, sessions = np.random.RandomState(a.task_index), [], CountSessions()
-    with session(a, LAST, save_steps=50, hooks=[sessions], config=filters(a)) as ms:
-        while not ms.should_stop():
-            i = random.randint(0, 500, 50)
-            _, step, last_loss = ms.run([train, gs, loss], {x: images[i], y: labels[i]})
-            steps.append(int(step))
-            put_step(step)
-            time.sleep(0.02)
-    put_result([sessions.count, steps, float(last_loss)])
-
-
 if a.job_name == "worker":
-    worker()
+    train_slowly(a, LAST, save_steps=50, pause=0.02, config=filters(a))
     sys.exit(0)
 logs = logs_of(a)
 processes = spawn_workers(logs)

@@ -36,6 +36,23 @@ def session(a, last_step, save_steps, hooks=(), target=None, **options):
     )
 
 
+def train_slowly(a, last_step, save_steps, pause, **options):
+    """Trains as a worker, slowly enough to be disturbed; its result is [sessions, steps, last loss]."""
+    with devices(a):
+        x, y, _, _, loss, gs = softmax_regression()
+        train = v1.train.AdagradOptimizer(0.05).minimize(loss, global_step=gs)
+    images, labels = synthetic_mnist(500, seed=3)
+    random, steps, sessions = np.random.RandomState(a.task_index), [], CountSessions()
+    with session(a, last_step, save_steps, hooks=[sessions], **options) as ms:
+        while not ms.should_stop():
+            i = random.randint(0, 500, 50)
+            _, step, last_loss = ms.run([train, gs, loss], {x: images[i], y: labels[i]})
+            steps.append(int(step))
+            put_step(step)
+            time.sleep(pause)
+    put_result([sessions.count, steps, float(last_loss)])
+
+
 def filters(a):
     """This worker talks with the ps tasks and itself alone, so it neither waits for other workers nor breaks with them."""
     return v1.ConfigProto(device_filters=["/job:ps", "/job:worker/task:%d" % a.task_index])

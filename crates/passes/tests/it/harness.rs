@@ -48,27 +48,29 @@ pub(crate) fn devices(tasks: u32, per_task: u32) -> Vec<PartDevice> {
 
 /// Splits by task with these devices.
 pub(crate) fn split(graph: Graph, devices: &[PartDevice], placed: &[u32]) -> Result<Vec<Part>> {
-    split_copying(graph, devices, placed, 0)
+    split_with(graph, devices, placed, |_| {})
 }
 
-fn split_copying(
+/// As [`split`], with other options.
+pub(crate) fn split_with(
     graph: Graph,
     devices: &[PartDevice],
     placed: &[u32],
-    copied_constant_bytes: usize,
+    change: impl FnOnce(&mut PartitionOptions<'_>),
 ) -> Result<Vec<Part>> {
-    partition(
-        graph,
-        &PartitionOptions {
-            devices,
-            device_of: &|id: NodeId| placed[id.index()],
-            suffix: "_S",
-            counter: &AtomicU64::new(0),
-            control_flow_added: false,
-            floats_as_bfloat16: false,
-            copied_constant_bytes,
-        },
-    )
+    let counter = AtomicU64::new(0);
+    let device_of = |id: NodeId| placed[id.index()];
+    let mut options = PartitionOptions {
+        devices,
+        device_of: &device_of,
+        suffix: "_S",
+        counter: &counter,
+        control_flow_added: false,
+        floats_as_bfloat16: false,
+        copied_constant_bytes: 0,
+    };
+    change(&mut options);
+    partition(graph, &options)
 }
 
 /// Splits parts again by device, as a worker does.
@@ -225,7 +227,12 @@ pub(crate) fn check(graph: &Graph, devices: &[PartDevice], placed: &[u32], resul
         assert_eq!(ran.results, whole.results, "{placed:?}\n{graph:?}");
         ran
     };
-    agree(&split_copying(graph.clone(), devices, placed, 64).unwrap());
+    agree(
+        &split_with(graph.clone(), devices, placed, |options| {
+            options.copied_constant_bytes = 64;
+        })
+        .unwrap(),
+    );
     let parts = split(graph.clone(), devices, placed).unwrap();
     let ran = agree(&parts);
     let mut pairs = devices.iter().zip(devices.iter().skip(1));

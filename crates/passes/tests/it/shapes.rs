@@ -7,7 +7,7 @@ use tensorfleet_kernel::AttrValue;
 use tensorfleet_passes::{Part, PartitionOptions, partition};
 use tensorfleet_status::Code;
 
-use crate::harness::{check, devices, parse, run, split};
+use crate::harness::{check, devices, parse, run, split, split_with};
 
 /// Places nodes by name; all others on device 0.
 fn place(graph: &Graph, elsewhere: &[(&str, u32)]) -> Vec<u32> {
@@ -318,16 +318,10 @@ fn floats_can_travel_as_bfloat16() {
     );
     let table = devices(2, 1);
     let placed = place(&graph, &[("y", 1), ("m", 1)]);
-    let options = PartitionOptions {
-        devices: &table,
-        device_of: &|id| placed[id.index()],
-        suffix: "_S",
-        counter: &AtomicU64::new(0),
-        control_flow_added: false,
-        floats_as_bfloat16: true,
-        copied_constant_bytes: 0,
-    };
-    let parts = partition(graph.clone(), &options).unwrap();
+    let parts = split_with(graph.clone(), &table, &placed, |options| {
+        options.floats_as_bfloat16 = true;
+    });
+    let parts = parts.unwrap();
     assert_eq!((count(&parts[0], "Cast"), count(&parts[1], "Cast")), (2, 2));
     let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
     let rounded = parse(
@@ -373,16 +367,10 @@ fn small_constants_can_be_copied_instead_of_sent() {
     );
     let table = devices(2, 1);
     let placed = place(&graph, &[("a", 1), ("b", 1)]);
-    let options = PartitionOptions {
-        devices: &table,
-        device_of: &|id| placed[id.index()],
-        suffix: "_S",
-        counter: &AtomicU64::new(0),
-        control_flow_added: false,
-        floats_as_bfloat16: false,
-        copied_constant_bytes: 64,
-    };
-    let parts = partition(graph.clone(), &options).unwrap();
+    let parts = split_with(graph.clone(), &table, &placed, |options| {
+        options.copied_constant_bytes = 64;
+    });
+    let parts = parts.unwrap();
     let graphs: Vec<&Graph> = parts.iter().map(|part| &part.graph).collect();
     let ran = run(&graphs, 1).unwrap();
     assert_eq!(ran.results, run(&[&graph], 1).unwrap().results);
