@@ -684,6 +684,68 @@ builder! {
     } -> one
 }
 
+/// `MaxPoolGradGrad`: `output: T` of `orig_input: T`, `orig_output: T`, `grad: T`.
+///
+/// Attributes: `ksize: list(int) >= 4`, `strides: list(int) >= 4`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn max_pool_grad_grad(
+    orig_input: impl Operand,
+    orig_output: impl Operand,
+    grad: impl Operand,
+    ksize: &[i64],
+    strides: &[i64],
+    padding: &str,
+) -> MaxPoolGradGrad {
+    MaxPoolGradGrad(
+        node_with("MaxPoolGradGrad", orig_input)
+            .input(orig_output)
+            .input(grad)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool_grad_grad()`] in the making.
+    MaxPoolGradGrad {
+        /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
+/// `MaxPoolGradGradV2`: `output: T` of `orig_input: T`, `orig_output: T`, `grad: T`, `ksize: int32`, `strides: int32`.
+///
+/// Attributes: `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn max_pool_grad_grad_v2(
+    orig_input: impl Operand,
+    orig_output: impl Operand,
+    grad: impl Operand,
+    ksize: impl Operand,
+    strides: impl Operand,
+    padding: &str,
+) -> MaxPoolGradGradV2 {
+    MaxPoolGradGradV2(
+        node_with("MaxPoolGradGradV2", orig_input)
+            .input(orig_output)
+            .input(grad)
+            .input(ksize)
+            .input(strides)
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool_grad_grad_v2()`] in the making.
+    MaxPoolGradGradV2 {
+        /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
 /// `MaxPoolGradV2`: `output: T` of `orig_input: T`, `orig_output: T`, `grad: T`, `ksize: int32`, `strides: int32`.
 ///
 /// Attributes: `padding: {'SAME', 'VALID'}`.

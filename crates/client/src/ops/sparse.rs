@@ -267,6 +267,28 @@ builder! {
     SparseAdd {} -> SparseAddOutputs { sum_indices, sum_values, sum_shape, }
 }
 
+/// `SparseAddGrad`: `a_val_grad: T`, `b_val_grad: T` of `backprop_val_grad: T`, `a_indices: int64`, `b_indices: int64`, `sum_indices: int64`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}`.
+pub fn sparse_add_grad(
+    backprop_val_grad: impl Operand,
+    a_indices: impl Operand,
+    b_indices: impl Operand,
+    sum_indices: impl Operand,
+) -> SparseAddGrad {
+    SparseAddGrad(
+        node_with("SparseAddGrad", backprop_val_grad)
+            .input(a_indices)
+            .input(b_indices)
+            .input(sum_indices),
+    )
+}
+
+builder! {
+    /// [`sparse_add_grad()`] in the making.
+    SparseAddGrad {} -> SparseAddGradOutputs { a_val_grad, b_val_grad, }
+}
+
 /// `SparseConcat`: `output_indices: int64`, `output_values: T`, `output_shape: int64` of `indices: N * int64`, `values: N * T`, `shapes: N * int64`.
 ///
 /// Attributes: `concat_dim: int`.
@@ -415,6 +437,28 @@ pub fn sparse_slice(
 builder! {
     /// [`sparse_slice()`] in the making.
     SparseSlice {} -> SparseSliceOutputs { output_indices, output_values, output_shape, }
+}
+
+/// `SparseSliceGrad`: `val_grad: T` of `backprop_val_grad: T`, `input_indices: int64`, `input_start: int64`, `output_indices: int64`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}`.
+pub fn sparse_slice_grad(
+    backprop_val_grad: impl Operand,
+    input_indices: impl Operand,
+    input_start: impl Operand,
+    output_indices: impl Operand,
+) -> SparseSliceGrad {
+    SparseSliceGrad(
+        node_with("SparseSliceGrad", backprop_val_grad)
+            .input(input_indices)
+            .input(input_start)
+            .input(output_indices),
+    )
+}
+
+builder! {
+    /// [`sparse_slice_grad()`] in the making.
+    SparseSliceGrad {} -> one
 }
 
 /// `SparseSplit`: `output_indices: num_split * int64`, `output_values: num_split * T`, `output_shape: num_split * int64` of `split_dim: int64`, `indices: int64`, `values: T`, `shape: int64`.

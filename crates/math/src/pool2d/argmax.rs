@@ -45,29 +45,6 @@ pub fn max_pool_with_argmax<T: PoolElement>(
     });
 }
 
-/// Writes the gradient of [`max_pool_grad`] for its gradient input: the elements of `grad` (shaped as the input) at the maxima.
-///
-/// # Panics
-/// As [`max_pool_with_argmax`].
-pub fn max_pool_grad_grad<T: PoolElement>(
-    par: &dyn Par,
-    shape: &Pool2d,
-    input: &[T],
-    grad: &[T],
-    out: &mut [T],
-) {
-    shape.check(input.len(), out.len());
-    assert_eq!(grad.len(), input.len(), "gradient of the gradient");
-    let out = Disjoint::new(out);
-    for_windows(par, shape, input, &|at, best, places| {
-        // SAFETY: each task has channels or images of its own, and visits each window once.
-        let out = unsafe { out.slice(at, best.len()) };
-        for (out, &place) in out.iter_mut().zip(places) {
-            *out = grad[place];
-        }
-    });
-}
-
 /// Adds each element of `grad` to the element of `out`, which starts as zeros, that its index names.
 ///
 /// Without `include_batch_in_index` an index is one in the image that the element of `grad` belongs to.

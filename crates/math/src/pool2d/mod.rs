@@ -17,11 +17,13 @@ mod avg;
 mod geometry;
 mod max;
 mod max_grad;
+mod max_grad_grad;
 #[cfg(test)]
 mod tests;
 
-pub use argmax::{max_pool_grad_grad, max_pool_grad_with_argmax, max_pool_with_argmax};
+pub use argmax::{max_pool_grad_with_argmax, max_pool_with_argmax};
 pub use avg::{avg_pool, avg_pool_grad};
 pub use geometry::Pool2d;
 pub use max::{PoolElement, max_pool};
 pub use max_grad::max_pool_grad;
+pub use max_grad_grad::max_pool_grad_grad;

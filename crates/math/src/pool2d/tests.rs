@@ -115,7 +115,7 @@ fn check<T: PoolElement + crate::num::Float>(shape: &Pool2d) -> Result<(), TestC
     }
 
     let mut out = grad.clone();
-    max_pool_grad_grad(&pool, shape, &input, &grad_grad, &mut out);
+    max_pool_grad_grad(&pool, shape, &input, &expected, &grad_grad, &mut out);
     let expected: Vec<T> = places.iter().map(|&at| grad_grad[at]).collect();
     prop_assert_eq!(&out, &expected);
 
@@ -186,6 +186,9 @@ fn treats_nan_and_infinity_as_tensorflow_does() {
         assert_eq!(argmax, [place], "{input:?}");
         assert_eq!(out[0].to_bits(), input[place as usize].to_bits());
     }
+    let mut out = [9.0];
+    max_pool_grad_grad(&Serial, &shape, &[nan; 4], &[nan], &[1.0; 4], &mut out);
+    assert_eq!(out, [0.0]);
 }
 
 #[test]

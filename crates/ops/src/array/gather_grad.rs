@@ -6,7 +6,7 @@
 
 use tensorfleet_graph::Output;
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
-use tensorfleet_status::{Result, unimplemented};
+use tensorfleet_status::Result;
 use tensorfleet_tensor::DType;
 
 use super::grads;
@@ -37,13 +37,7 @@ pub(super) fn along_axis(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     if batch_dims == 0 && is_zero(g, axis) {
         return rows(g);
     }
-    if batch_dims < 0 {
-        return Err(unimplemented!(
-            "the gradient with batch_dims {batch_dims} < 0 needs the rank of the indices"
-        ));
-    }
     let (grad, params) = (g.grad(0)?, g.input(0));
-    let batch_dims = batch_dims as i32;
     let shape = g.shape(params)?;
     let rank = g.apply("Rank", &[params])?;
     let axis = g.cast(axis, DType::I32)?;
@@ -60,7 +54,7 @@ pub(super) fn along_axis(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let values = g.apply("Reshape", &[grad, values_shape])?;
 
     // To [batch dimensions, axis, the others].
-    let batch = grads::int(g, batch_dims)?;
+    let batch = batch_dims_counted(g, batch_dims as i32)?;
     let batches = g.apply("Range", &[zero, batch, one])?;
     let between = g.apply("Range", &[batch, axis, one])?;
     let rest = g.apply("Range", &[behind, rank, one])?;
@@ -69,18 +63,28 @@ pub(super) fn along_axis(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let values = g.apply("Transpose", &[values, order])?;
     let moved_shape = grads::element(g, shape, order)?;
 
-    let summed = sum_rows(g, values, moved_shape, batch_dims)?;
+    let summed = sum_rows(g, values, moved_shape, batch)?;
     let back = g.apply("InvertPermutation", &[order])?;
     let grad = g.apply("Transpose", &[summed, back])?;
     let grad = g.apply("Reshape", &[grad, shape])?;
     Ok(vec![Some(Grad::Dense(grad)), None, None])
 }
 
+/// The number of batch dimensions; below zero it counts from behind the dimensions of the indices.
+fn batch_dims_counted(g: &mut GradCtx<'_>, batch_dims: i32) -> Result<Output> {
+    let given = grads::int(g, batch_dims)?;
+    if batch_dims >= 0 {
+        return Ok(given);
+    }
+    let rank = g.apply("Rank", &[g.input(1)])?;
+    g.apply("AddV2", &[rank, given])
+}
+
 /// Sums `values`, of shape `[batches, indices, inner]`, by index into a tensor of `shape`.
-fn sum_rows(g: &mut GradCtx<'_>, values: Output, shape: Output, batch_dims: i32) -> Result<Output> {
+fn sum_rows(g: &mut GradCtx<'_>, values: Output, shape: Output, batch: Output) -> Result<Output> {
     let indices = g.input(1);
     let (zero, one) = (grads::int(g, 0)?, grads::int(g, 1)?);
-    let (batch, axis_behind) = (grads::int(g, batch_dims)?, grads::int(g, batch_dims + 1)?);
+    let axis_behind = g.apply("AddV2", &[batch, one])?;
     let lead = grads::part(g, shape, zero, Some(axis_behind))?;
     let rows = g.apply("Prod", &[lead, zero])?;
     let inner = grads::part(g, shape, axis_behind, None)?;

@@ -62,6 +62,7 @@ mod strided_slice_grad;
 mod strided_slice_update;
 mod tile;
 mod top_k;
+mod top_k_grad;
 mod transpose;
 mod unique;
 mod where_;

@@ -3,13 +3,16 @@
 //! TensorFlow: NthElement(input: T, n: int32) -> values: T, counted from the largest if `reverse`.
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, x};
+use tensorfleet_graph::gradient::{GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape, Tensor};
 
+use super::grads;
 use crate::by_real;
+use crate::math::calculus::{Calculus, first_of};
 use crate::types::REAL_NUMBERS;
 
 pub(crate) static OP: OpDef = OpDef {
@@ -20,7 +23,7 @@ pub(crate) static OP: OpDef = OpDef {
         "reverse: bool = false",
         "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
     ],
-    gradient: Gradient::None("not needed by training so far"),
+    gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", REAL_NUMBERS)], build)],
     exactness: Exactness::Bits,
     examples: &[
@@ -34,6 +37,12 @@ pub(crate) static OP: OpDef = OpDef {
             &[("reverse", "true")],
             &[x(&[3], &[1.0, 5.0, 3.0]), i32s(&[], &[0])],
             &[x(&[], &[5.0])],
+        ),
+        // In float: at equal elements there is no difference to take, in double.
+        ex(
+            "one of equals",
+            &[f32s(&[4], &[3.0, 1.0, 3.0, 5.0]), i32s(&[], &[2])],
+            &[f32s(&[], &[3.0])],
         ),
         ex_err(
             "too far",
@@ -59,6 +68,21 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
+
+/// The gradient goes to the element that was picked, shared evenly among its equals.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (input, last) = (g.input(0), grads::int(g, -1)?);
+    let grad = g.grad(0)?;
+    let grad = g.apply("ExpandDims", &[grad, last])?;
+    let picked = g.apply("ExpandDims", &[g.output(0), last])?;
+    let chosen = g.apply("Equal", &[picked, input])?;
+    let chosen = g.cast(chosen, g.dtype(grad))?;
+    let count = g.apply("Sum", &[chosen, last])?;
+    let count = g.apply("ExpandDims", &[count, last])?;
+    let share = g.div(chosen, count)?;
+    let grad = g.mul(share, grad)?;
+    first_of(2, grad)
+}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let is_reverse = node.attrs.bool("reverse")?;

@@ -6,7 +6,6 @@
 //! dimension, for the largest or (`is_max_k` false) the smallest.
 
 use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, x};
-use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -15,7 +14,7 @@ use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Tensor, bf16, f16};
 
-use super::grads;
+use super::top_k_grad;
 use crate::by_real;
 use crate::types::REAL_NUMBERS;
 
@@ -49,6 +48,19 @@ const APPROX: OpDef = OpDef {
                 i32s(&[2, 2], &[1, 3, 1, 0]),
             ],
         ),
+        ex_attrs(
+            "smallest of columns",
+            &[
+                ("k", "1"),
+                ("reduction_dimension", "0"),
+                ("is_max_k", "false"),
+            ],
+            &[MATRIX],
+            &[
+                x(&[1, 4], &[1.0, 5.0, 2.0, 3.0]),
+                i32s(&[1, 4], &[0, 0, 0, 1]),
+            ],
+        ),
         ex_err(
             "too many",
             &[("k", "5")],
@@ -57,7 +69,7 @@ const APPROX: OpDef = OpDef {
             "input must have at least k columns. Had 4, needed 5",
         ),
     ],
-    gradient: Gradient::None("TensorFlow's needs a sort along any dimension"),
+    gradient: Gradient::Rule(top_k_grad::approx),
     exactness: Exactness::Bits,
     ..OpDef::BLANK
 };
@@ -132,7 +144,7 @@ const TOP_K: OpDef = OpDef {
             "",
         ),
     ],
-    gradient: Gradient::Rule(gradient),
+    gradient: Gradient::Rule(top_k_grad::top_k),
     exactness: Exactness::Bits,
     infer,
     ..OpDef::BLANK
@@ -149,35 +161,6 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
         ctx.set(1, shape);
     }
     Ok(())
-}
-
-/// The gradients scattered to the columns they came from, row by row.
-fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let (grad, input, indices) = (g.grad(0)?, g.input(0), g.output(1));
-    let indices = g.cast(indices, DType::I32)?;
-    let shape = g.shape(input)?;
-    let (zero, last) = (grads::int(g, 0)?, grads::int(g, -1)?);
-    let columns = grads::part(g, shape, last, None)?;
-    let columns = g.apply("Squeeze", &[columns])?;
-    let size = g.apply("Size", &[input])?;
-    let k_shape = g.shape(indices)?;
-    let k = grads::part(g, k_shape, last, None)?;
-    let all = g.ints(&[-1])?;
-    let rows_of_k = grads::join(g, &[all, k])?;
-    let by_row = g.apply("Reshape", &[indices, rows_of_k])?;
-    // A step of zero would be an error, an empty range is none.
-    let one = grads::int(g, 1)?;
-    let step = g.apply("Maximum", &[columns, one])?;
-    let starts = g.apply("Range", &[zero, size, step])?;
-    let starts = g.apply("ExpandDims", &[starts, last])?;
-    let places = g.apply("AddV2", &[by_row, starts])?;
-    let column = g.ints(&[-1, 1])?;
-    let places = g.apply("Reshape", &[places, column])?;
-    let flat = g.apply("Reshape", &[grad, all])?;
-    let flat_shape = g.apply("ExpandDims", &[size, zero])?;
-    let spread = g.apply("ScatterNd", &[places, flat, flat_shape])?;
-    let spread = g.apply("Reshape", &[spread, shape])?;
-    Ok(vec![Some(Grad::Dense(spread)), None])
 }
 
 fn build_approx(node: &NodeInfo) -> Result<AnyKernel> {

@@ -4,14 +4,14 @@
 //! v: Tout), complex and in no order. With compute_v false `v` is a scalar without meaning. Vectors have length one; their phase
 //! is not determined.
 
-use tensorfleet_graph::example::{ex_attrs, ex_err, f32s, f64s, script};
+use tensorfleet_graph::example::{ex_attrs, ex_err, ex_ref, f32s, f64s, script, x};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::linalg::{general, hermitian};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{Complex64, DType, Shape};
 
-use super::{Carried, Matrices, TYPES, by_carried};
+use super::{Carried, Matrices, TYPES, by_carried, gradients};
 
 const EIGEN: OpDef = OpDef {
     inputs: &["input: T"],
@@ -60,6 +60,7 @@ pub(crate) static OPS: [OpDef; 2] = [
             "compute_v: bool = true",
             "T: {double, float, half, complex64, complex128}",
         ],
+        gradient: Gradient::Rule(gradients::self_adjoint_eigen),
         kernels: &[cpu(&[("T", TYPES)], |node| {
             let with_vectors = node.attrs.bool("compute_v")?;
             by_carried!(node, S => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
@@ -72,6 +73,21 @@ pub(crate) static OPS: [OpDef; 2] = [
                 &[],
                 &[f64s(&[2, 0, 0], &[])],
                 &[f64s(&[2, 0], &[]), f64s(&[2, 0, 0], &[])],
+            ),
+            // Without an element in the corner TensorFlow's vectors have the same signs.
+            ex_ref(
+                "three by three",
+                &[],
+                &[f64s(
+                    &[3, 3],
+                    &[1.0, 9.0, 9.0, 0.5, 3.0, 9.0, 0.0, -0.5, 6.0],
+                )],
+            ),
+            ex_attrs(
+                "values only",
+                &[("compute_v", "false")],
+                &[x(&[2, 2], &[2.0, 9.0, 1.0, 2.0])],
+                &[x(&[2], &[1.0, 3.0]), x(&[], &[0.0])],
             ),
             ex_err(
                 "not square",

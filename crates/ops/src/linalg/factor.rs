@@ -9,7 +9,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_math::linalg::cholesky::cholesky;
 use tensorfleet_status::{Code, Result};
 
-use super::{Carried, Matrices, TYPES, by_carried};
+use super::{Carried, Matrices, TYPES, by_carried, gradients};
 
 pub(crate) static OPS: [OpDef; 1] = [OpDef {
     name: "Cholesky",
@@ -17,7 +17,7 @@ pub(crate) static OPS: [OpDef; 1] = [OpDef {
     outputs: &["output: T"],
     attrs: &["T: {double, float, half, complex64, complex128}"],
     infer: infer::same_as_first,
-    gradient: Gradient::None("not needed by training so far"),
+    gradient: Gradient::Rule(gradients::cholesky),
     kernels: &[cpu(
         &[("T", TYPES)],
         |node| by_carried!(node, S => AnyKernel::sync(factor::<S>)),

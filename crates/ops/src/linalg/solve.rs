@@ -17,7 +17,6 @@ use super::{Carried, Matrices, TYPES, by_carried, gradients};
 const SOLVE: OpDef = OpDef {
     inputs: &["matrix: T", "rhs: T"],
     outputs: &["output: T"],
-    gradient: Gradient::None("not needed by training so far"),
     cost: Cost::Expensive,
     exactness: Exactness::Relative(1e-5),
     ..OpDef::BLANK
@@ -76,6 +75,7 @@ pub(crate) static OPS: [OpDef; 3] = [
             "T: {double, float, half, complex64, complex128}",
             "fast: bool = true",
         ],
+        gradient: Gradient::Rule(gradients::least_squares),
         kernels: &[cpu(&[("T", TYPES)], |node| {
             let is_fast = node.attrs.bool("fast")?;
             by_carried!(node, S => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| least_squares::<S>(ctx, is_fast)))
@@ -87,6 +87,25 @@ pub(crate) static OPS: [OpDef; 3] = [
                 &[
                     f64s(&[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0]),
                     f64s(&[3, 1], &[1.0, 2.0, 4.0]),
+                    f64s(&[], &[0.25]),
+                ],
+            ),
+            // In float: in double differences would make the regularizer negative.
+            ex_ref(
+                "tall, not regularised",
+                &[],
+                &[
+                    f32s(&[3, 2], &[1.0, 0.0, 1.0, 1.0, 0.0, 2.0]),
+                    f32s(&[3, 1], &[1.0, 2.0, 4.0]),
+                    f64s(&[], &[0.0]),
+                ],
+            ),
+            ex_ref(
+                "wide, not regularised",
+                &[],
+                &[
+                    f32s(&[2, 1, 2], &[3.0, 4.0, 1.0, 2.0]),
+                    f32s(&[2, 1, 1], &[10.0, 2.0]),
                     f64s(&[], &[0.0]),
                 ],
             ),
@@ -110,6 +129,7 @@ pub(crate) static OPS: [OpDef; 3] = [
             "perturb_singular: bool = false",
             "T: {double, float, complex64, complex128}",
         ],
+        gradient: Gradient::Rule(gradients::tridiagonal_solve),
         kernels: &[cpu(&[("T", TYPES)], build_tridiagonal)],
         examples: &[
             ex(

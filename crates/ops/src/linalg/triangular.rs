@@ -10,12 +10,11 @@ use tensorfleet_math::linalg::{adjoint, triangular};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::Shape;
 
-use super::{Carried, Matrices, TYPES, broadcast, by_carried};
+use super::{Carried, Matrices, TYPES, broadcast, by_carried, gradients};
 
 const TRIANGULAR: OpDef = OpDef {
     inputs: &["matrix: T", "rhs: T"],
     outputs: &["output: T"],
-    gradient: Gradient::None("not needed by training so far"),
     cost: Cost::Expensive,
     exactness: Exactness::Relative(1e-5),
     ..OpDef::BLANK
@@ -31,6 +30,7 @@ pub(crate) static OPS: [OpDef; 2] = [
             "adjoint: bool = false",
             "T: {double, float, half, complex64, complex128}",
         ],
+        gradient: Gradient::Rule(gradients::banded_solve),
         kernels: &[cpu(&[("T", TYPES)], |node| build(node, true))],
         examples: &[
             ex(
@@ -67,6 +67,7 @@ pub(crate) static OPS: [OpDef; 2] = [
             "adjoint: bool = false",
             "T: {bfloat16, double, float, half, complex64, complex128}",
         ],
+        gradient: Gradient::Rule(gradients::triangular_solve),
         kernels: &[cpu(&[("T", TYPES)], |node| build(node, false))],
         examples: &[
             ex(

@@ -3,7 +3,7 @@
 pub(crate) mod add_n;
 mod binary;
 mod bucketize;
-mod calculus;
+pub(crate) mod calculus;
 pub(crate) mod cast;
 mod check_numerics;
 mod clip_by_value;
@@ -14,7 +14,7 @@ pub(crate) mod elementwise;
 mod histogram;
 mod lin_space;
 mod logical;
-mod matmul;
+pub(crate) mod matmul;
 mod reduce;
 mod segment;
 mod special;

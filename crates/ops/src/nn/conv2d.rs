@@ -5,7 +5,6 @@
 //! convolve in groups.
 
 use tensorfleet_graph::example::{Example, ex_attrs, ex_err, ex_ref, f32s, i32s, ramp, x};
-use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::{
@@ -15,7 +14,8 @@ use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
-use super::conv_attrs::{WindowAttrs, four, with_attrs};
+use super::conv_attrs::{WindowAttrs, four};
+use super::conv_gradients;
 use super::conv_shapes;
 use crate::by_float;
 use crate::types::FLOATS;
@@ -131,7 +131,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         name: "Conv2D",
         inputs: &["input: T", "filter: T"],
         infer: conv_shapes::convolved,
-        gradient: Gradient::Rule(gradient),
+        gradient: Gradient::Rule(|g| conv_gradients::forward(g, "Conv2D")),
         kernels: &[cpu(&[("T", WITH_INT)], build)],
         examples: FORWARD,
         ..CONV
@@ -140,7 +140,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         name: "Conv2DBackpropInput",
         inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
         infer: infer::shape_in::<0>,
-        gradient: Gradient::Rule(input_gradient),
+        gradient: Gradient::Rule(|g| conv_gradients::backprop_input(g, "Conv2D")),
         kernels: &[cpu(&[("T", WITH_INT)], build_input)],
         examples: &[
             ex_ref(
@@ -171,7 +171,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         inputs: &["input: T", "filter_sizes: int32", "out_backprop: T"],
         attrs: FILTER_ATTRS,
         infer: infer::shape_in::<1>,
-        gradient: Gradient::Rule(filter_gradient),
+        gradient: Gradient::Rule(|g| conv_gradients::backprop_filter(g, "Conv2D")),
         kernels: &[cpu(&[("T", FLOATS)], build_filter)],
         examples: &[ex_ref(
             "stride two",
@@ -185,60 +185,6 @@ pub(crate) static OPS: [OpDef; 3] = [
         ..CONV
     },
 ];
-
-/// The attributes that a convolution shares with its gradients.
-pub(super) const SHARED: [&str; 5] = [
-    "strides",
-    "padding",
-    "explicit_paddings",
-    "data_format",
-    "dilations",
-];
-
-fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let (grad, input, filter) = (g.grad(0)?, g.input(0), g.input(1));
-    let (input_sizes, filter_sizes) = (g.shape(input)?, g.shape(filter)?);
-    let to_input = with_attrs(
-        g,
-        "Conv2DBackpropInput",
-        &SHARED,
-        &[input_sizes, filter, grad],
-    )?;
-    let to_filter = with_attrs(
-        g,
-        "Conv2DBackpropFilter",
-        &SHARED,
-        &[input, filter_sizes, grad],
-    )?;
-    Ok(vec![
-        Some(Grad::Dense(to_input)),
-        Some(Grad::Dense(to_filter)),
-    ])
-}
-
-fn input_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let (grad, filter, backprop) = (g.grad(0)?, g.input(1), g.input(2));
-    let sizes = g.shape(filter)?;
-    let to_filter = with_attrs(g, "Conv2DBackpropFilter", &SHARED, &[grad, sizes, backprop])?;
-    let to_backprop = with_attrs(g, "Conv2D", &SHARED, &[grad, filter])?;
-    Ok(vec![
-        None,
-        Some(Grad::Dense(to_filter)),
-        Some(Grad::Dense(to_backprop)),
-    ])
-}
-
-fn filter_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let (grad, input, backprop) = (g.grad(0)?, g.input(0), g.input(2));
-    let sizes = g.shape(input)?;
-    let to_input = with_attrs(g, "Conv2DBackpropInput", &SHARED, &[sizes, grad, backprop])?;
-    let to_backprop = with_attrs(g, "Conv2D", &SHARED, &[input, grad])?;
-    Ok(vec![
-        Some(Grad::Dense(to_input)),
-        None,
-        Some(Grad::Dense(to_backprop)),
-    ])
-}
 
 fn geometry(attrs: &WindowAttrs, input: [usize; 4], filter: [usize; 4]) -> Result<Conv2d> {
     if filter[2] == 0 || !input[3].is_multiple_of(filter[2]) {

@@ -4,7 +4,6 @@
 //! Conv2D; the gradients take the sizes of what they compute as int32 tensors.
 
 use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, ramp};
-use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::{
@@ -14,9 +13,10 @@ use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Tensor};
 
-use super::conv_attrs::{WindowAttrs, four, with_attrs};
+use super::conv_attrs::{WindowAttrs, four};
+use super::conv_gradients;
 use super::conv_shapes;
-use super::conv2d::{SHARED, check_backprop, output_shape, sizes};
+use super::conv2d::{check_backprop, output_shape, sizes};
 use crate::by_float;
 use crate::types::FLOATS;
 
@@ -29,6 +29,7 @@ const ATTRS: &[&str] = &[
     "dilations: list(int) = [1, 1, 1, 1]",
 ];
 
+const NAME: &str = "DepthwiseConv2dNative";
 const STRIDES: (&str, &str) = ("strides", "[1, 2, 2, 1]");
 const SAME: (&str, &str) = ("padding", "'SAME'");
 
@@ -42,10 +43,10 @@ const DEPTHWISE: OpDef = OpDef {
 
 pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
-        name: "DepthwiseConv2dNative",
+        name: NAME,
         inputs: &["input: T", "filter: T"],
         infer: conv_shapes::convolved_by_channel,
-        gradient: Gradient::Rule(gradient),
+        gradient: Gradient::Rule(|g| conv_gradients::forward(g, NAME)),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Forward))],
         examples: &[
             ex_ref(
@@ -70,7 +71,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         name: "DepthwiseConv2dNativeBackpropInput",
         inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
         infer: infer::shape_in::<0>,
-        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        gradient: Gradient::Rule(|g| conv_gradients::backprop_input(g, NAME)),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Input))],
         examples: &[ex_ref(
             "stride two",
@@ -87,7 +88,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         name: "DepthwiseConv2dNativeBackpropFilter",
         inputs: &["input: T", "filter_sizes: int32", "out_backprop: T"],
         infer: infer::shape_in::<1>,
-        gradient: Gradient::None("TensorFlow's is rarely asked for"),
+        gradient: Gradient::Rule(|g| conv_gradients::backprop_filter(g, NAME)),
         kernels: &[cpu(&[("T", FLOATS)], |node| build(node, Pass::Filter))],
         examples: &[ex_ref(
             "stride two",
@@ -101,27 +102,6 @@ pub(crate) static OPS: [OpDef; 3] = [
         ..DEPTHWISE
     },
 ];
-
-fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let (grad, input, filter) = (g.grad(0)?, g.input(0), g.input(1));
-    let (input_sizes, filter_sizes) = (g.shape(input)?, g.shape(filter)?);
-    let to_input = with_attrs(
-        g,
-        "DepthwiseConv2dNativeBackpropInput",
-        &SHARED,
-        &[input_sizes, filter, grad],
-    )?;
-    let to_filter = with_attrs(
-        g,
-        "DepthwiseConv2dNativeBackpropFilter",
-        &SHARED,
-        &[input, filter_sizes, grad],
-    )?;
-    Ok(vec![
-        Some(Grad::Dense(to_input)),
-        Some(Grad::Dense(to_filter)),
-    ])
-}
 
 #[derive(Clone, Copy)]
 enum Pass {

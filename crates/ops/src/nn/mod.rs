@@ -1,10 +1,12 @@
 //! Neural network ops: convolutions, pooling, activations, losses, normalisation.
 
 mod activation;
+mod avg_pool;
 mod batch_norm;
 mod bias;
 mod conv2d;
 mod conv_attrs;
+mod conv_gradients;
 mod conv_shapes;
 mod cross_entropy;
 mod data_format;
@@ -14,6 +16,8 @@ mod fused_conv2d;
 mod in_top_k;
 mod l2_loss;
 mod leaky_relu;
+mod max_pool;
+mod max_pool_grad;
 mod pool;
 mod softmax;
 
@@ -24,6 +28,7 @@ pub(crate) static FAMILY: Family = Family {
     ops: &[&fused_conv2d::OP, &l2_loss::OP],
     tables: &[
         &activation::OPS,
+        &avg_pool::OPS,
         &batch_norm::OPS,
         &bias::OPS,
         &conv2d::OPS,
@@ -32,7 +37,8 @@ pub(crate) static FAMILY: Family = Family {
         &depthwise::OPS,
         &in_top_k::OPS,
         &leaky_relu::OPS,
-        &pool::OPS,
+        &max_pool::OPS,
+        &max_pool_grad::OPS,
         &softmax::OPS,
     ],
 };

@@ -1,12 +1,14 @@
 //! `SparseAdd`: the sum of two sparse tensors of one shape; sums smaller than a threshold are left out.
 //!
 //! TensorFlow: SparseAdd(a_indices, a_values: T, a_shape, b_indices, b_values: T, b_shape, thresh: Treal) ->
-//! (sum_indices, sum_values, sum_shape). Both must be in row-major order; a value in only one of them is kept if |value| >= thresh.
+//! (sum_indices, sum_values, sum_shape). Both must be in row-major order. Where both have a value the sum is kept if
+//! |sum| >= thresh; a value in only one of them is kept whatever its size.
 
 use std::cmp::Ordering;
 
 use num_complex::ComplexFloat;
-use tensorfleet_graph::example::{ex, ex_err, f32s, i64s};
+use tensorfleet_graph::example::{ex, ex_err, f32s, f64s, i64s};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
@@ -15,7 +17,7 @@ use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
 use super::{Coordinates, coordinates};
 use crate::types::{COMPLEX, SIGNED, SINGLE_AND_DOUBLE, dtypes};
 
-const TYPES: &[DType] = dtypes![SINGLE_AND_DOUBLE, SIGNED, COMPLEX];
+pub(super) const TYPES: &[DType] = dtypes![SINGLE_AND_DOUBLE, SIGNED, COMPLEX];
 
 pub(crate) static OP: OpDef = OpDef {
     name: "SparseAdd",
@@ -33,7 +35,7 @@ pub(crate) static OP: OpDef = OpDef {
         "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}",
         "Treal: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
     ],
-    gradient: Gradient::None("needs SparseAddGrad"),
+    gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", TYPES)], build)],
     exactness: Exactness::Bits,
     examples: &[
@@ -67,6 +69,23 @@ pub(crate) static OP: OpDef = OpDef {
             ],
             &[i64s(&[1, 1], &[0]), f32s(&[1], &[0.5]), i64s(&[1], &[3])],
         ),
+        ex(
+            "overlap, in double",
+            &[
+                i64s(&[3, 2], &[0, 0, 1, 0, 1, 1]),
+                f64s(&[3], &[1.0, 0.25, 2.0]),
+                i64s(&[2], &[2, 2]),
+                i64s(&[3, 2], &[0, 1, 1, 0, 1, 1]),
+                f64s(&[3], &[0.5, 0.25, 4.0]),
+                i64s(&[2], &[2, 2]),
+                f64s(&[], &[0.75]),
+            ],
+            &[
+                i64s(&[3, 2], &[0, 0, 0, 1, 1, 1]),
+                f64s(&[3], &[1.0, 0.5, 6.0]),
+                i64s(&[2], &[2, 2]),
+            ],
+        ),
         ex_err(
             "shapes differ",
             &[],
@@ -85,6 +104,17 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
+
+/// Each value gets the gradient of the sum at its place, none where the sum was too small to be kept.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, a, b, sum) = (g.grad(1)?, g.input(0), g.input(3), g.output(0));
+    let node = g.builder().op("SparseAddGrad").input(grad);
+    let both = node.input(a).input(b).input(sum).build()?;
+    let mut grads = vec![None; 7];
+    grads[1] = Some(Grad::Dense(both.output(0)));
+    grads[4] = Some(Grad::Dense(both.output(1)));
+    Ok(grads)
+}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     match node.attrs.dtype("T")? {
@@ -165,7 +195,7 @@ fn merge<T: Element + Copy + std::ops::Add<Output = T>>(
             Ordering::Greater => (b.row(j), b_values[j]),
             Ordering::Equal => (a.row(i), a_values[i] + b_values[j]),
         };
-        if keep(value) {
+        if order != Ordering::Equal || keep(value) {
             indices.extend_from_slice(row);
             values.push(value);
         }

@@ -5,12 +5,15 @@
 
 use num_complex::{Complex32, Complex64};
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i64s, x};
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
 
 use super::{Coordinates, coordinates};
+use crate::array::grads;
+use crate::math::calculus::Calculus;
 use crate::types::INDEX;
 
 const TYPES: &[DType] = &[
@@ -38,7 +41,7 @@ pub(crate) static OP: OpDef = OpDef {
         "adjoint_a: bool = false",
         "adjoint_b: bool = false",
     ],
-    gradient: Gradient::None("TensorFlow's rule gathers rows; not needed by training so far"),
+    gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", TYPES), ("Tindices", INDEX)], build)],
     exactness: Exactness::Relative(1e-5),
     examples: &[
@@ -62,6 +65,28 @@ pub(crate) static OP: OpDef = OpDef {
                 x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]),
             ],
             &[x(&[2, 2], &[2.0, 6.0, 6.0, 12.0])],
+        ),
+        ex_attrs(
+            "adjoint sparse one",
+            &[("adjoint_a", "true")],
+            &[
+                i64s(&[2, 2], &[0, 2, 1, 0]),
+                x(&[2], &[2.0, 3.0]),
+                i64s(&[2], &[2, 3]),
+                x(&[2, 2], &[1.0, 2.0, 3.0, 4.0]),
+            ],
+            &[x(&[3, 2], &[9.0, 12.0, 0.0, 0.0, 2.0, 4.0])],
+        ),
+        ex_attrs(
+            "adjoint dense one",
+            &[("adjoint_b", "true")],
+            &[
+                i64s(&[2, 2], &[0, 2, 1, 0]),
+                x(&[2], &[2.0, 3.0]),
+                i64s(&[2], &[2, 3]),
+                x(&[1, 3], &[1.0, 2.0, 3.0]),
+            ],
+            &[x(&[2, 1], &[6.0, 3.0])],
         ),
         ex(
             "no values",
@@ -88,6 +113,51 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
+
+/// With P = A·B: dB = Aᴴ·dP, and dA = dP·Bᴴ at the places of the values only, row by row and never as a whole.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let [adjoint_a, adjoint_b] = [g.attrs().bool("adjoint_a")?, g.attrs().bool("adjoint_b")?];
+    let (grad, indices, b) = (g.grad(0)?, g.input(0), g.input(3));
+    let (values, shape) = (g.input(1), g.input(2));
+    let node = g.builder().op("SparseTensorDenseMatMul").input(indices);
+    let node = node.input(values).input(shape).input(grad);
+    let mut to_b = node.attr("adjoint_a", !adjoint_a).output()?;
+    let swapped = g.ints(&[1, 0])?;
+    let mut b_rows = b;
+    if adjoint_b {
+        to_b = g.apply("ConjugateTranspose", &[to_b, swapped])?;
+        b_rows = g.apply("Transpose", &[b, swapped])?;
+    }
+    let (first, second) = (column(g, indices, 0)?, column(g, indices, 1)?);
+    let (row, inner) = if adjoint_a {
+        (second, first)
+    } else {
+        (first, second)
+    };
+    let mut grad_rows = grads::element(g, grad, row)?;
+    let mut b_rows = grads::element(g, b_rows, inner)?;
+    if adjoint_a {
+        grad_rows = g.conj(grad_rows)?;
+    }
+    if adjoint_a == adjoint_b {
+        b_rows = g.conj(b_rows)?;
+    }
+    let products = g.mul(grad_rows, b_rows)?;
+    let last = g.ints(&[-1])?;
+    let to_values = g.apply("Sum", &[products, last])?;
+    Ok(vec![
+        None,
+        Some(Grad::Dense(to_values)),
+        None,
+        Some(Grad::Dense(to_b)),
+    ])
+}
+
+/// One column of the indices.
+fn column(g: &mut GradCtx<'_>, indices: Output, at: i32) -> Result<Output> {
+    let (at, axis) = (grads::int(g, at)?, grads::int(g, 1)?);
+    g.apply("GatherV2", &[indices, at, axis])
+}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let adjoint = [node.attrs.bool("adjoint_a")?, node.attrs.bool("adjoint_b")?];

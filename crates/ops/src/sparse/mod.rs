@@ -13,6 +13,7 @@ mod sets;
 mod split;
 mod tensors_map;
 mod to_dense;
+mod value_grads;
 
 use crate::Family;
 use crate::math::cast::integers;
@@ -34,6 +35,7 @@ pub(crate) static FAMILY: Family = Family {
         &sets::OPS,
         &split::OPS,
         &tensors_map::OPS,
+        &value_grads::OPS,
     ],
 };
 

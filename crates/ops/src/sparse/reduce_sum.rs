@@ -3,12 +3,14 @@
 //! TensorFlow: SparseReduceSum(input_indices, input_values: T, input_shape, reduction_axes: int32) -> output: T, with keep_dims.
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, i64s, x};
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
+use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{Element, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::{Coordinates, coordinates};
+use crate::array::grads;
 use crate::by_number;
 use crate::types::NUMBERS;
 
@@ -25,7 +27,7 @@ pub(crate) static OP: OpDef = OpDef {
         "keep_dims: bool = false",
         "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}",
     ],
-    gradient: Gradient::None("not needed by training so far"),
+    gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[("T", NUMBERS)], build)],
     exactness: Exactness::Rounding,
     examples: &[
@@ -75,6 +77,30 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
+
+/// Every value gets the gradient of its sum: the one at its indices, those of reduced dimensions set to zero.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, indices, shape) = (g.grad(0)?, g.input(0), g.input(2));
+    let (zero, one) = (grads::int(g, 0)?, grads::int(g, 1)?);
+    let rank = g.apply("Size", &[shape])?;
+    let all = g.apply("Range", &[zero, rank, one])?;
+    let flat = g.ints(&[-1])?;
+    let axes = g.apply("Reshape", &[g.input(3), flat])?;
+    let axes = g.apply("FloorMod", &[axes, rank])?;
+    let axes_like = g.cast(axes, DType::I64)?;
+    let with_axes = |g: &mut GradCtx<'_>, others: Output, op: &str| {
+        let reduced = g.apply(op, &[axes_like])?;
+        let node = g.builder().op("DynamicStitch");
+        node.list(&[all, axes]).list(&[others, reduced]).output()
+    };
+    let kept_shape = with_axes(g, shape, "OnesLike")?;
+    let grad = g.apply("Reshape", &[grad, kept_shape])?;
+    let ones = g.apply("OnesLike", &[shape])?;
+    let is_kept = with_axes(g, ones, "ZerosLike")?;
+    let indices = g.apply("Mul", &[indices, is_kept])?;
+    let to_values = g.apply("GatherNd", &[grad, indices])?;
+    Ok(vec![None, Some(Grad::Dense(to_values)), None, None])
+}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let keep_dims = node.attrs.bool("keep_dims")?;

@@ -3,6 +3,7 @@
 //! TensorFlow: SparseReorder(input_indices: int64, input_values: T, input_shape: int64) -> (output_indices, output_values).
 
 use tensorfleet_graph::example::{ex, ex_err, i64s, strs, x};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -10,6 +11,7 @@ use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
 
 use super::coordinates;
+use crate::array::grads;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "SparseReorder",
@@ -21,7 +23,7 @@ pub(crate) static OP: OpDef = OpDef {
     outputs: &["output_indices: int64", "output_values: T"],
     attrs: &["T: type"],
     infer,
-    gradient: Gradient::None("not needed by training so far"),
+    gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[], build)],
     exactness: Exactness::Bits,
     examples: &[
@@ -60,6 +62,19 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
+
+/// The numbers of the values, sorted as they were, tell where each gradient came from.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, indices, values, shape) = (g.grad(1)?, g.input(0), g.input(1), g.input(2));
+    let (zero, one) = (grads::int(g, 0)?, grads::int(g, 1)?);
+    let count = g.apply("Size", &[values])?;
+    let numbers = g.apply("Range", &[zero, count, one])?;
+    let node = g.builder().op("SparseReorder");
+    let sorted = node.input(indices).input(numbers).input(shape).build()?;
+    let back = g.apply("InvertPermutation", &[sorted.output(1)])?;
+    let to_values = grads::element(g, grad, back)?;
+    Ok(vec![None, Some(Grad::Dense(to_values)), None])
+}
 
 fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
     let (indices, values) = (ctx.input(0).clone(), ctx.input(1).clone());

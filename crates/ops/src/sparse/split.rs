@@ -5,6 +5,7 @@
 //! SparseConcat(indices: N * int64, values: N * T, shapes: N * int64) -> one of each in row-major order, attr concat_dim.
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, i64s, strs, x};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
@@ -108,6 +109,7 @@ pub(crate) static OPS: [OpDef; 3] = [
         ],
         outputs: OUT,
         attrs: &["T: type"],
+        gradient: Gradient::Rule(slice_gradient),
         kernels: &[cpu(&[], build_slice)],
         examples: &[
             ex(
@@ -214,6 +216,13 @@ pub(crate) static OPS: [OpDef; 3] = [
         ..PARTS
     },
 ];
+
+/// Each value inside gets its gradient back, the others get none.
+fn slice_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let inputs = [g.grad(1)?, g.input(0), g.input(3), g.output(0)];
+    let to_values = g.apply("SparseSliceGrad", &inputs)?;
+    Ok(vec![None, Some(Grad::Dense(to_values)), None, None, None])
+}
 
 /// The part from `start`, of at most `size`.
 fn sliced(part: &Part, start: &[i64], size: &[i64]) -> Result<Part> {

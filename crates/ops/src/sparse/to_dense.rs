@@ -4,11 +4,13 @@
 //! Indices may be a scalar, a vector (of a vector output) or a matrix; validate_indices wants them sorted and without repeats.
 
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
 
+use crate::array::grads;
 use crate::math::cast::integers;
 
 pub(crate) static OP: OpDef = OpDef {
@@ -26,7 +28,7 @@ pub(crate) static OP: OpDef = OpDef {
         "Tindices: {int32, int64}",
     ],
     infer: infer::shape_in::<1>,
-    gradient: Gradient::None("not needed by training so far"),
+    gradient: Gradient::Rule(gradient),
     kernels: &[cpu(&[], build)],
     exactness: Exactness::Bits,
     examples: &[
@@ -45,20 +47,20 @@ pub(crate) static OP: OpDef = OpDef {
             &[
                 i32s(&[2], &[0, 2]),
                 i32s(&[1], &[4]),
-                f32s(&[], &[7.0]),
-                f32s(&[], &[0.0]),
+                x(&[], &[7.0]),
+                x(&[], &[0.0]),
             ],
-            &[f32s(&[4], &[7.0, 0.0, 7.0, 0.0])],
+            &[x(&[4], &[7.0, 0.0, 7.0, 0.0])],
         ),
         ex(
             "scalar index",
             &[
                 i32s(&[], &[1]),
                 i32s(&[1], &[3]),
-                f32s(&[], &[7.0]),
-                f32s(&[], &[0.0]),
+                x(&[], &[7.0]),
+                x(&[], &[0.0]),
             ],
-            &[f32s(&[3], &[0.0, 7.0, 0.0])],
+            &[x(&[3], &[0.0, 7.0, 0.0])],
         ),
         ex_err(
             "out of bounds",
@@ -110,6 +112,29 @@ pub(crate) static OP: OpDef = OpDef {
     ],
     ..OpDef::BLANK
 };
+
+/// Each value gets the gradient at its place, one value for all places their sum; the default gets the rest.
+fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, indices, values) = (g.grad(0)?, g.input(0), g.input(2));
+    let (zero, all) = (grads::int(g, 0)?, g.ints(&[-1])?);
+    let width = g.apply("Size", &[g.input(1)])?;
+    let width = g.apply("ExpandDims", &[width, zero])?;
+    let rows = grads::join(g, &[all, width])?;
+    let indices = g.apply("Reshape", &[indices, rows])?;
+    let at_places = g.apply("GatherNd", &[grad, indices])?;
+    let (shape, places) = (g.shape(values)?, g.shape(at_places)?);
+    let node = g.builder().op("BroadcastGradientArgs");
+    let axes = node.input(shape).input(places).build()?;
+    let to_values = g.apply("Sum", &[at_places, axes.output(0)])?;
+    let to_values = g.apply("Reshape", &[to_values, shape])?;
+    let to_default = grads::sum_beside(g, grad, at_places)?;
+    Ok(vec![
+        None,
+        None,
+        Some(Grad::Dense(to_values)),
+        Some(Grad::Dense(to_default)),
+    ])
+}
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let validate = node.attrs.bool("validate_indices")?;

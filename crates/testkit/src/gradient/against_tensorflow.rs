@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tensorfleet_graph::example::Expect;
 use tensorfleet_graph::{OpDef, Registry};
 use tensorfleet_proto::TensorProto;
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{Complex64, DType, Tensor};
 
 use super::{Differentiated, run};
 use crate::reference;
@@ -20,7 +20,7 @@ use crate::reference;
 type Ours = std::result::Result<Vec<Option<Tensor>>, String>;
 
 /// Where our gradients of these ops differ from TensorFlow's, and how many examples were compared. Examples are
-/// taken in double where the op has it, else in float.
+/// taken in double where the op has it, else in float; and in complex numbers where it has those.
 pub fn differences_from_tensorflow(
     python: &Path,
     registry: &Arc<Registry>,
@@ -32,16 +32,19 @@ pub fn differences_from_tensorflow(
         let works = |expect: &Expect| !matches!(expect, Expect::Error(..));
         for example in def.examples.iter().filter(|example| works(&example.expect)) {
             let name = format!("{}/{}", def.name, example.name);
-            let made = match Differentiated::new(registry, def, example, DType::F64) {
+            let real = match Differentiated::new(registry, def, example, DType::F64) {
                 Ok(None) => Differentiated::new(registry, def, example, DType::F32),
                 made => made,
             };
-            let Some(made) = made.with_context(|| name.clone())? else {
-                continue;
-            };
-            requests.push(request(&made)?);
-            all_ours.push(ours(made));
-            names.push(name);
+            let real = real.with_context(|| name.clone())?;
+            let complex = Differentiated::new(registry, def, example, DType::C128);
+            let complex = complex.with_context(|| name.clone())?;
+            for (made, kind) in [(real, ""), (complex, " in complex")] {
+                let Some(made) = made else { continue };
+                requests.push(request(&made)?);
+                all_ours.push(ours(made));
+                names.push(format!("{name}{kind}"));
+            }
         }
     }
     let answers = reference::ask(python, "gradients.py", &requests)?;
@@ -116,7 +119,9 @@ fn one_difference(ours: Option<&Tensor>, theirs: Option<&Tensor>) -> Result<Opti
             return Ok(Some(format!("shape {ours}, TensorFlow's {theirs}")));
         }
         (ours, theirs) => {
-            let count = ours.or(theirs).map_or(0, Tensor::elements);
+            let either = ours.or(theirs);
+            let parts = either.map_or(1, |tensor| 1 + usize::from(tensor.dtype().is_complex()));
+            let count = parts * either.map_or(0, Tensor::elements);
             let numbers = |tensor: Option<&Tensor>| match tensor {
                 Some(tensor) => numbers(tensor),
                 None => Ok(vec![0.0; count]),
@@ -126,7 +131,7 @@ fn one_difference(ours: Option<&Tensor>, theirs: Option<&Tensor>) -> Result<Opti
     };
     let is_double = ours
         .or(theirs)
-        .is_some_and(|tensor| tensor.dtype() == DType::F64);
+        .is_some_and(|tensor| tensor.dtype() != DType::F32);
     let tolerance = if is_double { 1e-9 } else { 1e-4 };
     let finite = b.iter().filter(|value| value.is_finite());
     let scale = finite.fold(1e-3f64, |max, value| max.max(value.abs()));
@@ -140,6 +145,10 @@ fn one_difference(ours: Option<&Tensor>, theirs: Option<&Tensor>) -> Result<Opti
 
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(match tensor.dtype() {
+        DType::C128 => {
+            let parts = tensor.slice::<Complex64>()?.iter();
+            parts.flat_map(|v| [v.re, v.im]).collect()
+        }
         DType::F32 => tensor
             .slice::<f32>()?
             .iter()

@@ -9,7 +9,7 @@ use tensorfleet_graph::example::{Example, Expect};
 use tensorfleet_graph::gradient::{densify, gradients};
 use tensorfleet_graph::{GraphBuilder, OpDef, Output, Registry};
 use tensorfleet_session::{Session, SessionOptions};
-use tensorfleet_tensor::{DType, PartialShape, Tensor};
+use tensorfleet_tensor::{Complex64, DType, PartialShape, Tensor};
 
 use crate::cases::build_node;
 use crate::expand;
@@ -237,6 +237,10 @@ fn weights_like(value: &Tensor) -> Result<Tensor> {
     let weights = (0..value.elements()).map(|index| 1.0 + 0.25 * ((index % 7) as f64));
     Ok(match value.dtype() {
         DType::F32 => Tensor::from_vec(shape, weights.map(|weight| weight as f32).collect())?,
+        DType::C128 => {
+            let turned = weights.map(|weight| Complex64::new(weight, 0.5 - 0.25 * weight));
+            Tensor::from_vec(shape, turned.collect())?
+        }
         _ => Tensor::from_vec(shape, weights.collect())?,
     })
 }

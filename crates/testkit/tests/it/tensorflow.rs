@@ -19,6 +19,11 @@ const DIVERGENCES: &[(&str, &str)] = &[
         "TensorFlow refuses the op by the graph's version before it runs",
     ),
     ("Abort/", "TensorFlow's ends the process"),
+    (
+        "ApproxTopK/smallest of columns",
+        "TensorFlow's CPU kernel knows the largest of rows only",
+    ),
+    ("SelfAdjointEigV2/values only", UNSET),
 ];
 
 #[test]
@@ -74,53 +79,26 @@ const OTHER_GRADIENTS: &[(&str, &str)] = &[
         "Zeta/poles and beyond",
         "at a pole, minus infinity where TensorFlow has no number",
     ),
+    ("Acosh/one in complex", POLE),
+    ("Acos/one in complex", POLE),
+    ("Acos/curve in complex", POLE),
+    ("Asin/curve in complex", POLE),
+    (
+        "TridiagonalSolve/singular, perturbed",
+        "TensorFlow perturbs a pivot by more where the quotient would be too large",
+    ),
     ("SparseSegmentSum/nothing picked", UNSET),
     ("SparseSegmentSumWithNumSegments/nothing picked", UNSET),
     ("SparseSegmentMean/nothing picked", UNSET),
     ("SparseSegmentMeanWithNumSegments/nothing picked", UNSET),
     ("SparseSegmentSqrtN/nothing picked", UNSET),
     ("SparseSegmentSqrtNWithNumSegments/nothing picked", UNSET),
-    (
-        "GatherV2/in batches, counted from behind",
-        "needs the rank of the indices",
-    ),
 ];
 
+const POLE: &str = "at a pole, no number where TensorFlow has infinity";
 const UNSET: &str = "TensorFlow's kernel leaves its memory as it was";
 const PADDING: &str =
     "TensorFlow lets nothing flow to the value that pads; differences say that it does";
-
-/// Ops that TensorFlow can differentiate and we cannot yet: our rule says so and why.
-const WITHOUT_RULE: &[&str] = &[
-    "ApproxTopK",
-    "BandedTriangularSolve",
-    "Cholesky",
-    "DepthwiseConv2dNativeBackpropFilter",
-    "DepthwiseConv2dNativeBackpropInput",
-    "MatrixSolveLs",
-    "MatrixTriangularSolve",
-    "MaxPoolGrad",
-    "MaxPoolGradV2",
-    "NthElement",
-    "SelfAdjointEigV2",
-    "SparseAdd",
-    "SparseReduceSum",
-    "SparseReorder",
-    "SparseSlice",
-    "SparseTensorDenseMatMul",
-    "SparseToDense",
-    "TridiagonalSolve",
-];
-
-#[test]
-fn ops_without_a_rule_have_none() {
-    let known = tensorfleet_ops::all().filter(|def| WITHOUT_RULE.contains(&def.name));
-    let stale: Vec<&str> = known
-        .filter(|def| def.gradient.is_rule())
-        .map(|def| def.name)
-        .collect();
-    assert!(stale.is_empty(), "take out of the list: {stale:?}");
-}
 
 #[test]
 fn gradients_agree_with_tensorflow() {
@@ -128,15 +106,14 @@ fn gradients_agree_with_tensorflow() {
         return;
     };
     let registry = tensorfleet_ops::registry().unwrap();
-    let ops = tensorfleet_ops::all().filter(|def| !WITHOUT_RULE.contains(&def.name));
     let (mut wrong, compared) =
-        gradient::differences_from_tensorflow(&python, &registry, ops).unwrap();
+        gradient::differences_from_tensorflow(&python, &registry, tensorfleet_ops::all()).unwrap();
     wrong.retain(|text| {
         !OTHER_GRADIENTS
             .iter()
             .any(|(name, _)| text.starts_with(name))
     });
-    assert!(compared > 400, "only {compared} examples");
+    assert!(compared > 800, "only {compared} examples");
     assert!(
         wrong.is_empty(),
         "{} of {compared} differ:\n{}",

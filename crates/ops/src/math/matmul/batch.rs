@@ -254,7 +254,13 @@ fn products(g: &mut GradCtx<'_>) -> Result<[Output; 2]> {
     })
 }
 
-fn product(g: &mut GradCtx<'_>, x: Output, y: Output, adjoint: [bool; 2]) -> Result<Output> {
+/// `x · y` of the last two dimensions, either adjoint.
+pub(crate) fn product(
+    g: &mut GradCtx<'_>,
+    x: Output,
+    y: Output,
+    adjoint: [bool; 2],
+) -> Result<Output> {
     let node = g.builder().op("BatchMatMulV2").input(x).input(y);
     node.attr("adj_x", adjoint[0])
         .attr("adj_y", adjoint[1])
@@ -263,6 +269,11 @@ fn product(g: &mut GradCtx<'_>, x: Output, y: Output, adjoint: [bool; 2]) -> Res
 
 fn broadcast_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     let grads = products(g)?;
+    sum_leading(g, grads)
+}
+
+/// Sums gradients whose leading dimensions were broadcast back to the shapes of inputs 0 and 1.
+pub(crate) fn sum_leading(g: &mut GradCtx<'_>, grads: [Output; 2]) -> Result<InputGrads> {
     let shapes = [g.shape(g.input(0))?, g.shape(g.input(1))?];
     let (zero, minus_two, one) = (g.ints(&[0])?, g.ints(&[-2])?, g.ints(&[1])?);
     let mut leading = Vec::with_capacity(2);
