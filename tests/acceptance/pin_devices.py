@@ -93,6 +93,14 @@ with tf.Graph().as_default():
         r, parts, _, _ = placement(s, [up, z])
         check_eq(parts["AssignAdd"], {full("ps", 1)}, "assign_add is with its variable")
         check_eq(parts["z"], {full("ps", 1)}, "colocate_with")
+# the handle of a variable goes to the client, the variable stays
+with tf.Graph().as_default():
+    with v1.device("/job:ps/task:1"):
+        v = v1.Variable(3.0, name="held", use_resource=True)
+    with v1.Session(a.target) as s:
+        s.run(v.initializer)
+        handle, value = s.run([v.handle, v.read_value()])
+        check_eq((handle.dtype.names, float(value)), (("resource",), 3.0), "a handle and its value")
 # errors: a device that does not exist
 for dev in ["/job:ps/task:7", "/job:nosuch", "/job:worker/task:0/device:GPU:0"]:
     with tf.Graph().as_default():

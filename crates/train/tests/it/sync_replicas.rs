@@ -8,8 +8,8 @@ use tensorfleet_client::{
 };
 use tensorfleet_rpc::LocalCluster;
 use tensorfleet_train::{
-    GradientDescent, Minimize, MonitoredTrainingSession, Optimizer, ReplicaDeviceSetter,
-    StopAtStepHook, SyncReplicas, get_or_create_global_step,
+    Coordinator, GradientDescent, Minimize, MonitoredTrainingSession, Optimizer,
+    ReplicaDeviceSetter, SessionRunHook, StopAtStepHook, SyncReplicas, get_or_create_global_step,
 };
 
 use crate::cluster::PATIENCE;
@@ -124,6 +124,7 @@ fn a_step_does_not_wait_for_a_backup_worker() {
 
 /// A replica by hand: no threads, every op of the protocol run where the test wants it.
 struct ByHand {
+    sparse: bool,
     session: Session,
     graph: Graph,
     step: Variable,
@@ -153,6 +154,7 @@ impl ByHand {
         let session = Session::new(&graph).unwrap();
         session.run(&graph.global_variables_initializer()).unwrap();
         ByHand {
+            sparse,
             session,
             graph,
             step,
@@ -170,12 +172,19 @@ impl ByHand {
 
     /// How many gradients the accumulator holds.
     fn accumulated(&self) -> i32 {
-        let found = self
-            .graph
-            .operation("sync_replicas/conditional_accumulator");
+        let (name, count) = match self.sparse {
+            true => (
+                "sparse_conditional_accumulator",
+                "AccumulatorNumAccumulated",
+            ),
+            false => (
+                "conditional_accumulator",
+                "ResourceAccumulatorNumAccumulated",
+            ),
+        };
+        let found = self.graph.operation(&format!("sync_replicas/{name}"));
         let handle = found.unwrap().output(0);
-        let count = self.graph.op("ResourceAccumulatorNumAccumulated");
-        let count = count.input(&handle).output();
+        let count = self.graph.op(count).input(&handle).output();
         let count = self.session.run(&count).unwrap();
         count.to_scalar::<i32>().unwrap()
     }
@@ -212,6 +221,33 @@ fn stale_gradients_are_dropped() {
     assert_eq!(one.values(), [-1.0; 8]);
     let step = one.session.run(&one.step).unwrap();
     assert_eq!(step.to_scalar::<i64>().unwrap(), 4);
+}
+
+/// A chief that begins where a training has ended: the queue of tokens is closed, a gradient was never taken.
+#[test]
+fn the_chief_clears_away_what_a_training_left() {
+    for sparse in [false, true] {
+        let one = ByHand::new(sparse);
+        let mut hook = one.sync.make_session_run_hook(true, None).unwrap();
+        one.session.run(&one.sync.chief_init_op().unwrap()).unwrap();
+        one.session.run(&one.init_tokens).unwrap();
+        one.session.run(&one.train).unwrap();
+        let runner = one.sync.chief_queue_runner().unwrap();
+        one.session.run(&runner.cancel).unwrap();
+        let closed = one.session.run(&one.init_tokens).unwrap_err();
+        assert_eq!(closed.code(), Code::Cancelled);
+        assert_eq!(one.accumulated(), 1);
+
+        let coordinator = Coordinator::new();
+        hook.after_create_session(&one.session, &coordinator)
+            .unwrap();
+        assert_eq!(one.accumulated(), 0);
+        one.session.run(&one.train).unwrap();
+        assert_eq!(one.accumulated(), 1);
+        hook.end(&one.session).unwrap();
+        one.session.close().unwrap();
+        coordinator.join(PATIENCE).unwrap();
+    }
 }
 
 #[test]
