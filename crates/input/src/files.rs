@@ -1,8 +1,11 @@
 //! Files as sources: which ones, how they are packed, and the records in them.
 
 mod paths;
+mod place;
 mod reader;
 mod records;
+#[cfg(feature = "object-store")]
+mod remote;
 
 use tensorfleet_status::Result;
 use tensorfleet_tensor::Tensor;
@@ -11,6 +14,8 @@ pub use paths::Paths;
 pub use reader::Compression;
 pub(crate) use reader::{as_status, open_stream};
 pub(crate) use records::open_records;
+#[cfg(feature = "object-store")]
+pub use remote::register_object_store;
 
 use crate::dataset::{Dataset, Stream};
 use crate::element::Element;

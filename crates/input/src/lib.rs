@@ -35,8 +35,9 @@
 //! | TFRecord files | [`Dataset::from_records`], [`Dataset::from_examples`] described by [`ExampleSpec`] |
 //! | files in turns | [`Dataset::from_files`], [`Dataset::interleave`] |
 //!
-//! Files are named by a path, several paths, or patterns such as `data/train-*.tfrecord` ([`Paths`]); they are read
-//! through the filesystem interface of the `checkpoint` crate.
+//! Files are named by a path, several paths, or patterns such as `data/train-*.tfrecord` ([`Paths`]). With the feature
+//! `object-store` they may lie in Amazon S3 and what speaks its language, in Google Cloud Storage, on web servers:
+//! `s3://bucket/train-*.tfrecord`.
 
 mod csv;
 mod dataset;
@@ -50,4 +51,9 @@ pub use csv::Csv;
 pub use dataset::{Dataset, Elements};
 pub use element::Element;
 pub use example::{ExampleSpec, encode_example, write_examples};
+#[cfg(feature = "object-store")]
+pub use files::register_object_store;
 pub use files::{Compression, Paths};
+/// The crate behind object stores, for stores of one's own.
+#[cfg(feature = "object-store")]
+pub use object_store;

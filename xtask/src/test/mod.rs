@@ -75,6 +75,13 @@ const PARTS: &[Part] = &[
         },
     },
     Part {
+        name: "features",
+        heading: "what is built in only when asked for",
+        slow: true,
+        needs_tensorflow: false,
+        run: run_features,
+    },
+    Part {
         name: "tidy",
         heading: "house rules",
         slow: false,
@@ -244,6 +251,22 @@ fn test_command(filter: Option<&str>) -> Command {
     }
     command.args(filter);
     command
+}
+
+/// Lints and tests each crate that has features with them; the other parts build without.
+fn run_features() -> Result<Counts> {
+    let of = [
+        "--package",
+        "tensorfleet-input",
+        "--features",
+        "object-store",
+    ];
+    let mut lints = workspace::cargo(["clippy", "--all-targets", "--quiet"]);
+    lints.args(of).args(["--", "-D", "warnings"]);
+    let mut counts = check(&mut lints)?;
+    let mut tests = workspace::cargo(["test", "--quiet"]);
+    counts.add(count_tests(tests.args(of))?);
+    Ok(counts)
 }
 
 /// Runs the tests that drive TensorFlow. By convention their path contains `tensorflow`.

@@ -42,10 +42,17 @@ const FOREIGN: &[(&[&str], &[&str], &str)] = &[
         "only rpc knows gRPC",
     ),
     (
-        &["tokio", "tokio-util", "tokio-stream", "futures"],
+        &[
+            "tokio",
+            "tokio-util",
+            "tokio-stream",
+            "futures",
+            "futures-util",
+        ],
         &[
             "cluster",
             "rpc",
+            "input",
             "train",
             "dashboard",
             "cli",
@@ -54,6 +61,11 @@ const FOREIGN: &[(&[&str], &[&str], &str)] = &[
             "testkit",
         ],
         "exec and all below it are synchronous",
+    ),
+    (
+        &["object_store"],
+        &["input"],
+        "datasets alone read from object stores, behind a feature",
     ),
     (
         &["anyhow"],

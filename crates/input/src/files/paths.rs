@@ -1,11 +1,13 @@
 //! [`Paths`]: which files, as one path, several, or patterns.
 
-use tensorfleet_checkpoint::fs;
-use tensorfleet_status::{Result, failed_precondition, invalid_argument, not_found};
+use tensorfleet_status::{Result, invalid_argument};
+
+use super::place;
 
 /// Files by path or by pattern (`*`, `?`, `[a-z]`), in order; those of a pattern come sorted.
 ///
-/// A path may have a scheme, `file://…`; those of object stores are refused until they are built in.
+/// A path may have a scheme: `file://…`, and with the feature `object-store` also `s3://bucket/…`, `gs://bucket/…`,
+/// `http://…`, `https://…` and those of stores that are registered.
 ///
 /// ```
 /// use tensorfleet_input::{Dataset, Paths};
@@ -23,28 +25,7 @@ impl Paths {
     pub(crate) fn resolve(&self) -> Result<Vec<String>> {
         let mut files = Vec::new();
         for path in &self.0 {
-            let system = fs::for_path(path)?;
-            match system.stat(path) {
-                Ok(stat) if stat.is_dir => {
-                    return Err(failed_precondition!(
-                        "{path} is a directory: write {} for the files in it",
-                        fs::join(path, "*")
-                    ));
-                }
-                Ok(_) => files.push(path.clone()),
-                Err(status) if !fs::is_pattern(path) => return Err(status),
-                Err(_) => {
-                    let mut found = system.glob(path)?;
-                    found.retain(|file| system.stat(file).is_ok_and(|stat| !stat.is_dir));
-                    if found.is_empty() {
-                        return Err(not_found!(
-                            "no file matches \"{path}\"; relative paths start at {}",
-                            std::env::current_dir().unwrap_or_default().display()
-                        ));
-                    }
-                    files.extend(found);
-                }
-            }
+            files.extend(place::find(path)?);
         }
         if files.is_empty() {
             return Err(invalid_argument!("no files given"));
@@ -97,6 +78,7 @@ impl<S: Into<String>, const N: usize> From<[S; N]> for Paths {
 
 #[cfg(test)]
 mod tests {
+    use tensorfleet_checkpoint::fs;
     use tensorfleet_status::Code;
 
     use super::*;
@@ -128,8 +110,14 @@ mod tests {
         check(at("c*"), Code::NotFound, &["no file matches", "c*"]);
         check(at("c"), Code::NotFound, &["/c;"]);
         check(dir.clone(), Code::FailedPrecondition, &["directory", "/*"]);
-        let words = ["'gs'", "not built in", "local paths"];
-        check("gs://bucket/x".into(), Code::Unimplemented, &words);
+        let words = ["'hdfs'", "not implemented"];
+        check("hdfs://host/x".into(), Code::Unimplemented, &words);
+        #[cfg(not(feature = "object-store"))]
+        for scheme in ["s3", "gs", "http", "https", "memory"] {
+            let url = format!("{scheme}://data/x-*");
+            let words = [url.as_str(), "not built in", "`object-store`"];
+            check(url.clone(), Code::Unimplemented, &words);
+        }
         assert!(Paths::from(Vec::<String>::new()).resolve().is_err());
     }
 }

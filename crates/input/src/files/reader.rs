@@ -3,8 +3,10 @@
 use std::io::{self, BufReader, Read};
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use tensorfleet_checkpoint::fs::{self, ReadFile};
+use tensorfleet_checkpoint::fs::ReadFile;
 use tensorfleet_status::{Result, Status, data_loss};
+
+use super::place;
 
 /// How much of a file is read at a time.
 const BLOCK: usize = 256 << 10;
@@ -38,7 +40,7 @@ impl Compression {
 
 /// Opens a file to be read front to back.
 pub(crate) fn open_stream(path: &str, compression: Compression) -> Result<Box<dyn Read + Send>> {
-    let file = fs::for_path(path)?.open(path)?;
+    let file = place::open(path)?;
     let bytes = BufReader::with_capacity(BLOCK, FileBytes { file, offset: 0 });
     Ok(match compression.of(path) {
         Compression::Gzip => Box::new(MultiGzDecoder::new(bytes)),

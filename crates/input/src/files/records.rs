@@ -6,11 +6,11 @@
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use tensorfleet_checkpoint::fs;
 use tensorfleet_checkpoint::record::{self, FOOTER_LEN, HEADER_LEN, RecordReader};
 use tensorfleet_status::{Result, data_loss, resource_exhausted};
 use tensorfleet_tensor::Tensor;
 
+use super::place;
 use super::reader::{Compression, as_status, open_stream};
 use crate::dataset::Dataset;
 use crate::element::Element;
@@ -93,7 +93,7 @@ struct Packed {
 
 impl Source {
     fn plain(path: &str) -> Result<Source> {
-        let file = fs::for_path(path)?.open(path)?;
+        let file = place::open(path)?;
         let len = file.len()?;
         let reader = RecordReader::new(file);
         Ok(Source::Plain { reader, len })

@@ -1,6 +1,8 @@
 //! Whole pipelines, against plain vectors and over files.
 
 mod files;
+#[cfg(feature = "object-store")]
+mod object_store;
 mod prop;
 
 use tensorfleet_input::{Dataset, Element};
