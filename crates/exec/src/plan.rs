@@ -15,6 +15,9 @@ use crate::state::State;
 /// Kernels that took at least this long are worth another thread. A wake-up costs about 5 µs.
 const EXPENSIVE_NANOS: u32 = 20_000;
 
+/// A step that goes on for no longer than this is not worth waking a thread for.
+const QUICK_NANOS: u32 = 200_000;
+
 /// Times are measured in the first steps of a plan, then in one of this many.
 const MEASURE_EVERY: u64 = 64;
 const MEASURE_FIRST: u64 = 4;
@@ -222,6 +225,11 @@ impl PlanNode {
 
     pub(crate) fn is_measured(&self) -> bool {
         self.cost != Cost::Cheap
+    }
+
+    /// For asynchronous nodes: whether the step lately had little to do after its answer.
+    pub(crate) fn is_quickly_followed(&self) -> bool {
+        (1..=QUICK_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
     }
 
     /// Learns from a measured run: a moving average that forgets quickly.

@@ -13,6 +13,7 @@
 
 mod elsewhere;
 mod here;
+mod resume;
 mod view;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,6 +26,7 @@ use crate::plan::Plan;
 use crate::run;
 use crate::state::{State, Task};
 use crate::stats::{NodeStat, StepReport};
+pub use resume::resume_here;
 pub use view::StepView;
 
 /// Called once when a step ended.
@@ -125,8 +127,12 @@ impl Step {
     }
 }
 
-/// Puts a message into the inbox; if nobody drives, a pool thread takes over.
+/// Puts a message into the inbox; if nobody drives, the step goes on.
 fn deliver(step: &Arc<Step>, message: Message) {
+    let answer = match &message {
+        Message::Done { task, on_pool, .. } => (!on_pool).then_some(task.node),
+        Message::Cancelled(_) => None,
+    };
     let driver = {
         let mut inbox = step.inbox();
         if inbox.ended {
@@ -136,11 +142,7 @@ fn deliver(step: &Arc<Step>, message: Message) {
         inbox.resting.take()
     };
     if let Some(driver) = driver {
-        let step = step.clone();
-        step.env
-            .pool
-            .clone()
-            .spawn(Box::new(move || drive(&step, *driver)));
+        resume::resume(step, driver, answer);
     }
 }
 

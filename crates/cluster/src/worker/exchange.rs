@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
+use tensorfleet_exec::resume_here;
 use tensorfleet_kernel::{CancelToken, LocalRendezvous, Received, RecvDone, Rendezvous};
 use tensorfleet_proto::RecvTensorRequest;
 use tensorfleet_status::{Result, Status, internal, invalid_argument};
@@ -99,7 +100,7 @@ impl Exchange {
                 reason = cancelled(&cancel) => Err(reason.derived()),
             };
             awaited.lock().remove(&id);
-            done(answer.and_then(|answer| {
+            let received = answer.and_then(|answer| {
                 let is_dead = answer.is_dead;
                 let tensor = match answer.tensor {
                     // A dead tensor is a placeholder of any type.
@@ -108,7 +109,8 @@ impl Exchange {
                     None => return Err(internal!("{sender} sent no tensor")),
                 };
                 Ok(Received { tensor, is_dead })
-            }));
+            });
+            resume_here(|| done(received));
         });
     }
 }

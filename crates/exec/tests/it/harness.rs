@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use tensorfleet_exec::{KernelCache, Plan, PlanOptions, StepReport, start};
+use tensorfleet_exec::{KernelCache, Plan, PlanOptions, StepReport, resume_here, start};
 use tensorfleet_graph::{Cost, Graph, GraphBuilder, NodeId, OpDef, Output, Registry, cpu, text};
 use tensorfleet_kernel::{
     AnyKernel, AsyncCtx, CallDone, CallFrame, CancelToken, Device, DeviceType, FuncRef,
@@ -15,8 +15,9 @@ use tensorfleet_math::par::Pool;
 use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
 use tensorfleet_tensor::Tensor;
 
-/// Integer ops of the tests: `TestAdd`, `TestLess`, `TestPanic`, `TestFail`, `TestWait`, `TestLater`, `TestSlow`.
-static OPS: [OpDef; 7] = [
+/// Integer ops of the tests: `TestAdd`, `TestLess`, `TestPanic`, `TestFail`, `TestWait`, `TestLater`,
+/// `TestBring`, `TestSlow`.
+static OPS: [OpDef; 8] = [
     OpDef {
         name: "TestAdd",
         kernels: &[cpu(&[], add)],
@@ -52,6 +53,11 @@ static OPS: [OpDef; 7] = [
     OpDef {
         name: "TestLater",
         kernels: &[cpu(&[], later)],
+        ..BINARY
+    },
+    OpDef {
+        name: "TestBring",
+        kernels: &[cpu(&[], brings)],
         ..BINARY
     },
 ];
@@ -113,16 +119,25 @@ fn waits(_: &NodeInfo) -> Result<AnyKernel> {
 
 /// Adds on another thread, a little later.
 fn later(_: &NodeInfo) -> Result<AnyKernel> {
-    AnyKernel::later(|mut ctx: AsyncCtx| {
-        let operands = ctx.view(|view| operands(view));
-        std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(5));
-            match operands {
-                Ok((x, y)) => ctx.finish_with([Tensor::scalar(x + y)]),
-                Err(status) => ctx.fail(status),
-            }
-        });
+    AnyKernel::later(|ctx: AsyncCtx| {
+        std::thread::spawn(move || finish_later(ctx));
     })
+}
+
+/// Adds on another thread, on which the step may go on.
+fn brings(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::later(|ctx: AsyncCtx| {
+        std::thread::spawn(move || resume_here(|| finish_later(ctx)));
+    })
+}
+
+fn finish_later(mut ctx: AsyncCtx) {
+    let operands = ctx.view(|view| operands(view));
+    std::thread::sleep(Duration::from_millis(5));
+    match operands {
+        Ok((x, y)) => ctx.finish_with([Tensor::scalar(x + y)]),
+        Err(status) => ctx.fail(status),
+    }
 }
 
 struct NoFunctions;
@@ -207,7 +222,7 @@ impl Harness {
         receiver
     }
 
-    /// Runs to the end on this thread; the times of every node, and who called back.
+    /// Runs to the end; the times of every node, and who called back.
     pub(crate) fn record(&self, results: usize) -> (StepReport, ThreadId) {
         let frame = Arc::new(CallFrame::new(Vec::new(), results));
         let (sender, receiver) = mpsc::channel();
@@ -215,7 +230,8 @@ impl Harness {
             let _ = sender.send((result.unwrap(), std::thread::current().id()));
         };
         start(self.plan.clone(), self.env(&frame), true, Box::new(done));
-        receiver.try_recv().expect("the step went elsewhere")
+        let ended = receiver.recv_timeout(Duration::from_secs(20));
+        ended.expect("the step never ended")
     }
 
     fn env(&self, frame: &Arc<CallFrame>) -> Arc<StepEnv> {

@@ -101,3 +101,35 @@ fn a_chain_runs_on_the_calling_thread() {
         assert_eq!(elsewhere.count(), 0, "nodes ran on other threads");
     }
 }
+
+/// Whether the node behind an answer ever ran on the thread that brought the answer, in so many steps.
+fn goes_on_where_the_answer_came(op: &str, steps: usize) -> bool {
+    let harness = Harness::new(&format!(
+        "one = int32[]{{1}}
+         a = {op}(one, one)
+         b = TestAdd(a, one)
+         r = _Retval(b) {{index=0}}"
+    ));
+    (0..steps).any(|_| {
+        let (report, _) = harness.again().record(1);
+        let thread = |name: &str| {
+            let is_named = |index| {
+                harness
+                    .plan
+                    .node(index)
+                    .is_some_and(|node| node.name == name)
+            };
+            let mut nodes = report.nodes.iter();
+            nodes
+                .find(|node| is_named(node.node))
+                .map(|node| node.thread)
+        };
+        thread("a").is_some() && thread("a") == thread("b")
+    })
+}
+
+#[test]
+fn small_steps_go_on_where_their_answer_comes_if_that_is_allowed() {
+    assert!(goes_on_where_the_answer_came("TestBring", 100));
+    assert!(!goes_on_where_the_answer_came("TestLater", 10));
+}

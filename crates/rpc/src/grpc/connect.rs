@@ -10,6 +10,7 @@ use h2::{Ping, PingPong};
 use tokio::net::TcpStream;
 
 use super::Limits;
+use super::cork::Cork;
 use super::progress::{Progress, Traffic};
 use super::socket::tune;
 
@@ -20,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) struct Connected {
     pub(super) sender: SendRequest<Bytes>,
     /// Must be driven.
-    pub(super) connection: Connection<Progress<TcpStream>, Bytes>,
+    pub(super) connection: Connection<Progress<Cork<TcpStream>>, Bytes>,
     /// `None` only if somebody took it before.
     pub(super) ping: Option<PingPong>,
     pub(super) traffic: Arc<Traffic>,
@@ -55,7 +56,7 @@ async fn try_connect(address: &str, limits: &Limits) -> Result<Connected, String
         (Ok(ours), Ok(theirs)) => ours.ip() == theirs.ip(),
         _ => false,
     };
-    let (stream, traffic) = Progress::new(stream);
+    let (stream, traffic) = Progress::new(Cork::new(stream));
     let (sender, mut connection) = h2::client::Builder::new()
         .initial_window_size(limits.stream_window)
         .initial_connection_window_size(limits.connection_window)

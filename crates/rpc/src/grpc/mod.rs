@@ -9,10 +9,11 @@
 //! | `server` | accepts connections and answers calls |
 //! | `message`, `frames` | a message's bytes |
 //! | `status`, `timeout` | what headers and trailers say |
-//! | `socket`, `progress` | the TCP connection below |
+//! | `socket`, `cork`, `progress` | the TCP connection below |
 
 mod client;
 mod connect;
+mod cork;
 mod frames;
 mod gather;
 mod keepalive;

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::cork::Cork;
 use super::frames::Frames;
 use super::progress::Progress;
 use super::socket::tune;
@@ -106,7 +107,7 @@ impl<S: Service> Connection<S> {
             .initial_connection_window_size(self.limits.connection_window)
             .max_frame_size(self.limits.max_frame_bytes)
             .max_header_list_size(64 << 10);
-        let (stream, traffic) = Progress::new(stream);
+        let (stream, traffic) = Progress::new(Cork::new(stream));
         let handshake = builder.handshake::<_, Bytes>(stream);
         let handshake = tokio::select! {
             done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake) => done,

@@ -1,0 +1,82 @@
+//! [`Cork`]: what is ready at the same time leaves together.
+//!
+//! The first write of a burst waits until every other task that is ready had its turn. What they send on
+//! this connection then goes out in the same system call and wakes the other end once.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A stream that holds back the first write of each burst for a moment.
+pub(super) struct Cork<T> {
+    stream: T,
+    /// Whether others had their turn since the last flush.
+    out: bool,
+}
+
+impl<T> Cork<T> {
+    pub(super) fn new(stream: T) -> Cork<T> {
+        Cork { stream, out: false }
+    }
+
+    /// Whether to write now; if not, the task is woken after the others.
+    fn pull(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.out {
+            self.out = true;
+            // It never is ready at once: it puts the task behind all that are.
+            let _ = pin!(tokio::task::yield_now()).poll(context);
+            return false;
+        }
+        true
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Cork<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Cork<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if !self.pull(context) {
+            return Poll::Pending;
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if !self.pull(context) {
+            return Poll::Pending;
+        }
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.out = false;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
