@@ -23,6 +23,7 @@ mod deadline;
 mod devices;
 mod discovery;
 mod executable;
+mod left_steps;
 mod open;
 mod partial;
 mod remote_part;

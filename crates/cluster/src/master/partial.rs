@@ -106,7 +106,7 @@ impl MasterSession {
 
     /// Lets every task forget a run that was not run to its end.
     pub(super) fn give_up_partial(&self, run: &PartialRun) {
-        self.clean_up(&run.executable, run.step_id);
+        self.clean_up(&run.executable, run.step_id, false);
     }
 
     /// Gives some of the feeds, gets some of the fetches.

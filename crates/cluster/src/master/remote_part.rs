@@ -8,6 +8,7 @@ use tensorfleet_status::{Result, internal};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use super::left_steps::LeftSteps;
 use super::run::CLEANUP_TIMEOUT;
 use super::session::MasterSession;
 use crate::api::WorkerApi;
@@ -19,6 +20,8 @@ pub(super) struct RemotePart {
     pub(super) task: TaskName,
     pub(super) worker: Arc<dyn WorkerApi>,
     pub(super) graph_handle: String,
+    /// Steps that its task may forget.
+    pub(super) left: LeftSteps,
     session_handle: String,
     /// Thrown when the session ends, and its parts with it.
     session_end: CancelToken,
@@ -72,9 +75,11 @@ pub(super) async fn register(
             create_worker_session_called: true,
             ..pb::RegisterGraphRequest::default()
         };
+        let left = LeftSteps::new(task.name.clone(), worker.clone(), runtime.clone());
         let mut part = RemotePart {
             task: task.name.clone(),
             worker,
+            left,
             graph_handle: String::new(),
             session_handle: session.handle().to_owned(),
             session_end: session.cancel.clone(),

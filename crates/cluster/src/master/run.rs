@@ -143,13 +143,19 @@ impl MasterSession {
             move |reason| cancel.cancel(reason.clone())
         });
         // Before the run, so that it is dropped after it: a client that goes away leaves nothing either.
-        let clean_up = CleanUp(self, executable, step.id);
+        let mut clean_up = CleanUp {
+            session: self,
+            executable,
+            step_id: step.id,
+            went_well: false,
+        };
         let frame = Arc::new(CallFrame::new(feeds, executable.signature.fetches.len()));
         let clock = &self.worker.env().clock;
         let deadline = Deadline::new(clock, time, self.timeout(options), STEP_AHEAD);
         let result = self
             .run_parts(executable, &step, frame.clone(), &deadline)
             .await;
+        clean_up.went_well = result.is_ok();
         drop(clean_up);
         // Whatever the parts say about it: a closed session ended the step.
         self.cancel.check()?;
@@ -256,6 +262,7 @@ impl MasterSession {
                 run_remote(part, self.handle(), step, request_id),
             );
             remote.spawn(async move { (task, run.await) });
+            part.left.tell();
         }
         remote
     }
@@ -276,31 +283,34 @@ impl MasterSession {
         Ok(metadata)
     }
 
-    /// Lets every task forget what is left of a step; nobody waits for that.
-    pub(super) fn clean_up(&self, executable: &Executable, step_id: i64) {
+    /// Lets every task forget what is left of a step, at once if it failed or was given up: somebody may
+    /// wait for its tensors. Nobody waits for that.
+    pub(super) fn clean_up(&self, executable: &Executable, step_id: i64, went_well: bool) {
         if executable.has_transfers() {
             self.worker.cleanup_step(step_id);
         }
         for part in &executable.remote {
-            let (worker, task) = (part.worker.clone(), part.task.clone());
-            self.worker.env().runtime.spawn(async move {
-                let request = pb::CleanupGraphRequest { step_id };
-                match tokio::time::timeout(CLEANUP_TIMEOUT, worker.cleanup_graph(request)).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(error)) => tracing::debug!("{task} did not clean up a step: {error}"),
-                    Err(_) => tracing::debug!("{task} did not answer to cleaning up a step"),
-                }
-            });
+            if went_well {
+                part.left.add(step_id);
+            } else {
+                part.left.tell_now(step_id);
+            }
         }
     }
 }
 
 /// Cleans up a step when it is dropped.
-struct CleanUp<'a>(&'a MasterSession, &'a Executable, i64);
+struct CleanUp<'a> {
+    session: &'a MasterSession,
+    executable: &'a Executable,
+    step_id: i64,
+    went_well: bool,
+}
 
 impl Drop for CleanUp<'_> {
     fn drop(&mut self) {
-        self.0.clean_up(self.1, self.2);
+        self.session
+            .clean_up(self.executable, self.step_id, self.went_well);
     }
 }
 

@@ -29,17 +29,17 @@ pub(super) fn resume(step: &Arc<Step>, driver: Box<Driver>, answer: Option<u32>)
     if ALLOWED.get() && node.is_quickly_followed() {
         // What this step does may bring others an answer: those go on elsewhere, not on top of it.
         let _before = Allowed::set(false);
-        return drive_after(step, driver, answer);
+        return drive_after(step, *driver, answer);
     }
     let step = step.clone();
     let pool = step.env.pool.clone();
-    pool.spawn(Box::new(move || drive_after(&step, driver, answer)));
+    pool.spawn(Box::new(move || drive_after(&step, *driver, answer)));
 }
 
 /// Drives, and learns how long that takes after such an answer.
-fn drive_after(step: &Arc<Step>, driver: Box<Driver>, answer: u32) {
+fn drive_after(step: &Arc<Step>, driver: Driver, answer: u32) {
     let began = step.now();
-    drive(step, *driver);
+    drive(step, driver);
     let took = step.now().saturating_sub(began);
     step.plan.nodes[answer as usize].learn(took.as_nanos() as u64);
 }
