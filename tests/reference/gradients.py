@@ -3,7 +3,8 @@
 A request is {"graph": GRAPH_DEF, "feeds": {"x:0": TENSOR_PROTO}, "ys": ["op"], "grad_ys": ["w"],
 "xs": ["x:0"]}; GRAPH_DEF and TENSOR_PROTO are serialized protocol buffers in base64. The answer is
 {"gradients": [TENSOR_PROTO or null, ...]}, one for each of xs, null where nothing flows; or {"none": "why"} where
-TensorFlow has no gradient, or {"error": "what happened"}. `crates/testkit` asks.
+TensorFlow has no gradient, or {"error": "what happened"}. A request {"ops": ["Sin", ...]} is answered with
+{"differentiable": ["Sin", ...]}, those of the ops that TensorFlow has a gradient function for. `crates/testkit` asks.
 """
 
 import base64
@@ -13,6 +14,7 @@ import sys
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, tensor_pb2
+from tensorflow.python.framework import ops
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -26,7 +28,16 @@ def named(graph, name):
     return graph.get_tensor_by_name(name if ":" in name else name + ":0")
 
 
+def has_gradient(op):
+    try:
+        return ops.gradient_registry.lookup(op) is not None
+    except LookupError:
+        return False
+
+
 def answer(request):
+    if "ops" in request:
+        return {"differentiable": [op for op in request["ops"] if has_gradient(op)]}
     graph = graph_pb2.GraphDef.FromString(base64.b64decode(request["graph"]))
     config = tf1.ConfigProto()
     config.graph_options.rewrite_options.disable_meta_optimizer = True

@@ -2,6 +2,7 @@
 
 use tensorfleet_client::{
     DType, Gradient, Graph, Operation, Output, Session, Shape, Tensor, Variable, gradients, init,
+    ops,
 };
 use tensorfleet_rpc::Server;
 
@@ -102,4 +103,21 @@ fn gradients_of_gathered_rows_stay_rows() {
         dense.slice::<f32>().unwrap()[..8],
         [0.0, 0.0, 2.0, 2.0, 0.0, 0.0, 1.0, 1.0]
     );
+}
+
+#[test]
+fn gradients_of_gathered_elements_go_where_they_were() {
+    let g = Graph::new();
+    let table = g
+        .variable("table", &[2, 2])
+        .initializer(init::ones())
+        .build();
+    let shape = Shape::matrix(3, 2).unwrap();
+    let places = Tensor::from_vec(shape, vec![1i64, 0, 0, 1, 1, 0]).unwrap();
+    let elements = ops::resource_gather_nd(table.handle(), g.constant(places), DType::F32).output();
+    let grads = gradients(&[&elements.sum(&[])], &[&table]).unwrap();
+    let session = Session::new(&g).unwrap();
+    session.run(table.initializer()).unwrap();
+    let dense = session.run(&grads[0].as_ref().unwrap().to_dense()).unwrap();
+    assert_eq!(dense.slice::<f32>().unwrap(), [0.0, 1.0, 2.0, 0.0]);
 }

@@ -8,11 +8,12 @@ use std::any::Any;
 use std::sync::Arc;
 
 use tensorfleet_graph::example::{Script, script};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
-use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_kernel::{AnyKernel, AttrList, AttrValue, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, Tensor, Variant, VariantObject};
+use tensorfleet_tensor::{Bytes, PartialShape, Tensor, Variant, VariantObject};
 
 /// The name under which optionals travel.
 const TYPE_NAME: &str = "tensorflow::data::Optional";
@@ -87,7 +88,6 @@ const SCRIPTS: &[Script] = &[script(
 )];
 
 const OPTIONAL: OpDef = OpDef {
-    gradient: Gradient::None("TensorFlow has none"),
     cost: Cost::Cheap,
     exactness: Exactness::Bits,
     scripts: SCRIPTS,
@@ -101,6 +101,7 @@ pub(crate) static OPS: [OpDef; 4] = [
         outputs: &["optional: variant"],
         attrs: &["Toutput_types: list(type) >= 1"],
         infer: infer::scalar,
+        gradient: Gradient::Rule(from_value_gradient),
         kernels: &[cpu(&[], build_from_value)],
         ..OPTIONAL
     },
@@ -113,6 +114,7 @@ pub(crate) static OPS: [OpDef; 4] = [
             "output_shapes: list(shape) >= 1",
         ],
         infer: infer_value,
+        gradient: Gradient::Rule(get_value_gradient),
         kernels: &[cpu(&[], build_get_value)],
         ..OPTIONAL
     },
@@ -132,6 +134,31 @@ pub(crate) static OPS: [OpDef; 4] = [
         ..OPTIONAL
     },
 ];
+
+/// The gradient of an optional is an optional with the gradients of its components.
+fn from_value_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let count = g.num_inputs();
+    let types = (0..count).map(|index| g.dtype(g.input(index)).into());
+    let types = AttrList::Type(types.collect());
+    let shapes = AttrList::Shape(vec![PartialShape::unknown(); count]);
+    let grad = g.grad(0)?;
+    let node = g.builder().op("OptionalGetValue").input(grad);
+    let node = node.attr("output_types", AttrValue::List(types));
+    let got = node
+        .attr("output_shapes", AttrValue::List(shapes))
+        .build()?;
+    Ok((0..count)
+        .map(|index| Some(Grad::Dense(got.output(index))))
+        .collect())
+}
+
+fn get_value_gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let mut grads = Vec::with_capacity(g.num_outputs());
+    for index in 0..g.num_outputs() {
+        grads.push(g.grad(index)?);
+    }
+    dense(g.builder().op("OptionalFromValue").list(&grads).output()?)
+}
 
 fn infer_value(ctx: &mut InferCtx<'_>) -> Result<()> {
     let shapes = ctx.attrs().shapes("output_shapes")?.to_vec();

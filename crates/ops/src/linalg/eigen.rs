@@ -4,7 +4,7 @@
 //! v: Tout), complex and in no order. With compute_v false `v` is a scalar without meaning. Vectors have length one; their phase
 //! is not determined.
 
-use tensorfleet_graph::example::{ex_attrs, ex_err, ex_ref, f32s, f64s, script, x};
+use tensorfleet_graph::example::{Data, Lit, ex_attrs, ex_err, ex_ref, f32s, f64s, script, x};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::linalg::{general, hermitian};
@@ -15,10 +15,15 @@ use super::{Carried, Matrices, TYPES, by_carried, gradients};
 
 const EIGEN: OpDef = OpDef {
     inputs: &["input: T"],
-    gradient: Gradient::None("not needed by training so far"),
     cost: Cost::Expensive,
     exactness: Exactness::Relative(1e-5),
     ..OpDef::BLANK
+};
+
+const TRIANGLE: Lit = Lit {
+    dtype: Some(DType::C128),
+    dims: &[2, 2],
+    data: Data::C(&[(1.0, 0.5), (0.5, -0.25), (0.0, 0.0), (3.0, -1.0)]),
 };
 
 pub(crate) static OPS: [OpDef; 2] = [
@@ -30,14 +35,18 @@ pub(crate) static OPS: [OpDef; 2] = [
             "T: {float, double, complex64, complex128}",
             "Tout: {complex64, complex128}",
         ],
+        gradient: Gradient::Rule(gradients::eigen),
         kernels: &[cpu(&[("T", TYPES)], build_general)],
-        examples: &[ex_err(
-            "output dtype",
-            &[("Tout", "complex128")],
-            &[f32s(&[2, 2], &[1.0])],
-            Code::InvalidArgument,
-            "Invalid output dtype",
-        )],
+        examples: &[
+            ex_ref("upper triangle", &[("Tout", "complex128")], &[TRIANGLE]),
+            ex_err(
+                "output dtype",
+                &[("Tout", "complex128")],
+                &[f32s(&[2, 2], &[1.0])],
+                Code::InvalidArgument,
+                "Invalid output dtype",
+            ),
+        ],
         scripts: &[script(
             "vectors are only scaled",
             "a = double[2,2]{0, 1, -2, 3}

@@ -4,14 +4,17 @@
 //! full_matrices `u` and `v` are square, with compute_uv false they are scalars without meaning. The phases of the vectors are not
 //! determined.
 
-use tensorfleet_graph::example::{ex_err, f32s, script};
+use tensorfleet_graph::example::{Lit, ex_err, ex_ref, f32s, f64s, script, x};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_math::linalg::svd::{complement, svd};
 use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::Shape;
 
-use super::{Carried, Matrices, TYPES, by_carried};
+use super::{Carried, Matrices, TYPES, by_carried, gradients};
+
+/// One of those whose vectors have the same signs in TensorFlow.
+const WIDE: Lit = f64s(&[2, 3], &[-3.0, 0.5, 0.5, 0.25, -1.0, 0.5]);
 
 pub(crate) static OPS: [OpDef; 1] = [OpDef {
     name: "Svd",
@@ -22,7 +25,7 @@ pub(crate) static OPS: [OpDef; 1] = [OpDef {
         "full_matrices: bool = false",
         "T: {double, float, half, complex64, complex128}",
     ],
-    gradient: Gradient::None("not needed by training so far"),
+    gradient: Gradient::Rule(gradients::svd),
     kernels: &[cpu(&[("T", TYPES)], |node| {
         let (with_vectors, is_full) = (
             node.attrs.bool("compute_uv")?,
@@ -34,13 +37,24 @@ pub(crate) static OPS: [OpDef; 1] = [OpDef {
     })],
     cost: Cost::Expensive,
     exactness: Exactness::Relative(1e-5),
-    examples: &[ex_err(
-        "rank",
-        &[],
-        &[f32s(&[2], &[1.0])],
-        Code::InvalidArgument,
-        "",
-    )],
+    examples: &[
+        ex_ref("square", &[], &[x(&[2, 2], &[3.0, 0.5, 0.25, 1.0])]),
+        ex_ref("wide", &[], &[WIDE]),
+        ex_ref(
+            "tall",
+            &[],
+            &[f64s(&[3, 2], &[3.0, 0.5, 0.25, 1.0, -0.5, 0.5])],
+        ),
+        ex_ref("wide and full", &[("full_matrices", "true")], &[WIDE]),
+        ex_ref("values only", &[("compute_uv", "false")], &[WIDE]),
+        ex_err(
+            "rank",
+            &[],
+            &[f32s(&[2], &[1.0])],
+            Code::InvalidArgument,
+            "",
+        ),
+    ],
     scripts: &[script(
         "the product is the matrix",
         "a = double[2,2]{3, 0, 0, -2}

@@ -4,17 +4,19 @@
 //! gradient needs). In training the batch's own statistics normalise, and the variance that comes out has Bessel's
 //! correction; else the given statistics do. What V3 reserves third means nothing on a CPU: it is empty here.
 
-use tensorfleet_graph::example::{Script, script};
+use tensorfleet_graph::example::{Lit, Script, ex_ref, f32s, script};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::norm::{
-    BatchNorm, BatchNormGrad, Layout, NormElement, Running, Statistics, batch_norm_grad,
-    batch_norm_infer, batch_norm_train,
+    BatchNorm, BatchNormGrad, Layout, NormElement, Running, Statistics,
+    batch_norm_grad as compute_grad, batch_norm_infer, batch_norm_train,
 };
 use tensorfleet_status::{Result, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
+
+use super::batch_norm_grad;
 
 const TYPES: &[DType] = &[DType::F16, DType::BF16, DType::F32];
 const F32: &[DType] = &[DType::F32];
@@ -50,9 +52,17 @@ const GRAD: OpDef = OpDef {
         "reserve_space_3: U",
         "reserve_space_4: U",
     ],
-    gradient: Gradient::None("TensorFlow's is rarely asked for"),
+    gradient: Gradient::Rule(batch_norm_grad::gradient),
     ..NORM
 };
+
+const BACKWARD: &[Lit] = &[
+    f32s(&[2, 1, 2, 2], &[0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8]),
+    f32s(&[2, 1, 2, 2], &[1.0, -2.0, 3.0, 0.5, -1.0, 4.0, 2.0, 2.5]),
+    f32s(&[2], &[1.0, 2.0]),
+    f32s(&[2], &[1.25, 1.25]),
+    f32s(&[2], &[2.1875, 4.8125]),
+];
 
 const TRAINING: &[Script] = &[
     script(
@@ -183,6 +193,21 @@ pub(crate) static OPS: [OpDef; 6] = [
             "is_training: bool = true",
         ],
         kernels: &[cpu(&[("T", F32)], build_grad)],
+        examples: &[
+            ex_ref("by the batch", &[], BACKWARD),
+            ex_ref("by what is given", &[("is_training", "false")], BACKWARD),
+            ex_ref(
+                "channels first",
+                &[("data_format", "'NCHW'")],
+                &[
+                    f32s(&[1, 2, 1, 4], &[0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8]),
+                    f32s(&[1, 2, 1, 4], &[1.0, -2.0, 3.0, 0.5, -1.0, 4.0, 2.0, 2.5]),
+                    f32s(&[2], &[1.0, 2.0]),
+                    f32s(&[2], &[0.625, 1.875]),
+                    f32s(&[2], &[3.171875, 3.296875]),
+                ],
+            ),
+        ],
         scripts: OLDER,
         ..GRAD
     },
@@ -453,7 +478,7 @@ fn backward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
         let mut dx = ctx.allocate(T::DTYPE, x.shape().clone())?;
         let mut scale = Tensor::zeros(DType::F32, Shape::vector(channels))?;
         let mut offset = Tensor::zeros(DType::F32, Shape::vector(channels))?;
-        batch_norm_grad(
+        compute_grad(
             ctx.par(),
             layout,
             norm,

@@ -3,6 +3,7 @@
 mod activation;
 mod avg_pool;
 mod batch_norm;
+mod batch_norm_grad;
 mod bias;
 mod conv2d;
 mod conv_attrs;

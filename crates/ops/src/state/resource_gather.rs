@@ -15,6 +15,7 @@ use super::variable::{check_dtype, find};
 use crate::array::gather::gather_rows;
 use crate::array::gather_nd::gather_nd;
 use crate::array::nd::BadIndices;
+use crate::math::calculus::first_of;
 use crate::types::{INDEX, MOVABLE};
 
 const INDICES: (&str, &[DType]) = ("Tindices", INDEX);
@@ -36,6 +37,7 @@ pub(crate) static OPS: [OpDef; 2] = [
     OpDef {
         name: "ResourceGatherNd",
         attrs: &["dtype: type", "Tindices: {int32, int64}"],
+        gradient: Gradient::Rule(gradient_nd),
         kernels: &[cpu(&[("dtype", MOVABLE), INDICES], build_gather_nd)],
         scripts: &[COORDINATES],
         ..GATHER
@@ -122,6 +124,16 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
         dense_shape,
     };
     Ok(vec![Some(rows), None])
+}
+
+/// The gradients at the coordinates that were gathered.
+fn gradient_nd(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (grad, handle, indices) = (g.grad(0)?, g.input(0), g.input(1));
+    let index_type = g.dtype(indices);
+    let node = g.builder().op("VariableShape").input(handle);
+    let shape = node.attr("out_type", index_type).output()?;
+    let spread = g.apply("ScatterNd", &[indices, grad, shape])?;
+    first_of(2, spread)
 }
 
 fn build_gather(node: &NodeInfo) -> Result<AnyKernel> {

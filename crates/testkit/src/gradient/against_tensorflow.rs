@@ -62,6 +62,19 @@ pub fn differences_from_tensorflow(
     Ok((wrong, compared))
 }
 
+/// Those of these ops that TensorFlow has a gradient function for.
+pub fn differentiable_in_tensorflow(python: &Path, ops: &[&str]) -> Result<Vec<String>> {
+    let answers = reference::ask(python, "gradients.py", &[json!({ "ops": ops })])?;
+    let named = answers
+        .first()
+        .and_then(|answer| answer["differentiable"].as_array());
+    let named = named.context("no list of ops")?;
+    Ok(named
+        .iter()
+        .filter_map(|op| op.as_str().map(str::to_owned))
+        .collect())
+}
+
 fn request(made: &Differentiated) -> Result<Value> {
     let mut feeds = Map::new();
     for (name, tensor) in made.feeds() {

@@ -14,7 +14,7 @@ use tensorfleet_tensor::{Complex64, DType, PartialShape, Tensor};
 use crate::cases::build_node;
 use crate::expand;
 
-pub use against_tensorflow::differences_from_tensorflow;
+pub use against_tensorflow::{differences_from_tensorflow, differentiable_in_tensorflow};
 
 /// The largest relative error that is taken for rounding of the difference quotient.
 const TOLERANCE: f64 = 2e-4;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tensorfleet_graph::Gradient;
 use tensorfleet_math::par::Pool;
 use tensorfleet_session::SessionOptions;
 use tensorfleet_testkit::{compare, gradient, reference, run};
@@ -24,6 +25,7 @@ const DIVERGENCES: &[(&str, &str)] = &[
         "TensorFlow's CPU kernel knows the largest of rows only",
     ),
     ("SelfAdjointEigV2/values only", UNSET),
+    ("Svd/values only", UNSET),
 ];
 
 #[test]
@@ -120,4 +122,49 @@ fn gradients_agree_with_tensorflow() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// Ops that TensorFlow differentiates and whose definition has no rule, and why.
+const OTHERWISE: &[(&[&str], &str)] = &[
+    (
+        &[
+            "If",
+            "StatelessIf",
+            "Case",
+            "StatelessCase",
+            "While",
+            "StatelessWhile",
+        ],
+        "the driver makes functions for them",
+    ),
+    (
+        &[
+            "Enter",
+            "RefEnter",
+            "Exit",
+            "RefExit",
+            "NextIteration",
+            "RefNextIteration",
+            "LoopCond",
+            "Switch",
+            "RefSwitch",
+            "Merge",
+            "RefMerge",
+            "RefIdentity",
+        ],
+        "gradients are taken of conditionals and loops as functions only",
+    ),
+    (&["PreventGradient"], "TensorFlow's function only fails"),
+];
+
+#[test]
+fn what_tensorflow_differentiates_has_a_rule() {
+    let Some(python) = reference::python() else {
+        return;
+    };
+    let without = tensorfleet_ops::all().filter(|def| matches!(def.gradient, Gradient::None(_)));
+    let without: Vec<&str> = without.map(|def| def.name).collect();
+    let mut missing = gradient::differentiable_in_tensorflow(&python, &without).unwrap();
+    missing.retain(|op| !OTHERWISE.iter().any(|(ops, _)| ops.contains(&op.as_str())));
+    assert!(missing.is_empty(), "no gradient rule: {missing:?}");
 }

@@ -4,8 +4,7 @@ use tensorfleet_graph::Output;
 use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_status::Result;
 
-use super::{adjoint, band};
-use crate::array::grads;
+use super::{adjoint, band, inverse_distances};
 use crate::math::calculus::Calculus;
 use crate::math::matmul::batch::product;
 
@@ -41,7 +40,7 @@ pub(in crate::linalg) fn self_adjoint_eigen(g: &mut GradCtx<'_>) -> Result<Input
     let vectors = if g.attrs().bool("compute_v")? {
         let (vectors, to_vectors) = (g.output(1), g.grad(1)?);
         let turned = product(g, vectors, to_vectors, [true, false])?;
-        let distances = inverse_distances(g)?;
+        let distances = inverse_distances(g, g.output(0))?;
         let between = g.mul(distances, turned)?;
         inner = g.add(inner, between)?;
         vectors
@@ -58,18 +57,6 @@ pub(in crate::linalg) fn self_adjoint_eigen(g: &mut GradCtx<'_>) -> Result<Input
     let turned = adjoint(g, whole)?;
     let sum = g.add(whole, turned)?;
     dense(lower_with_half_diagonal(g, sum)?)
-}
-
-/// 1 / (eⱼ - eᵢ), as d / (d² + ε): TensorFlow's way to have zero where there is no distance.
-fn inverse_distances(g: &mut GradCtx<'_>) -> Result<Output> {
-    let values = g.output(0);
-    let (row, column) = (grads::int(g, -2)?, grads::int(g, -1)?);
-    let row = g.apply("ExpandDims", &[values, row])?;
-    let column = g.apply("ExpandDims", &[values, column])?;
-    let distance = g.sub(row, column)?;
-    let square = g.mul(distance, distance)?;
-    let square = g.plus(square, 1e-20)?;
-    g.div(distance, square)
 }
 
 /// The lower triangle, with half of the diagonal.

@@ -1,14 +1,18 @@
 //! Gradient rules of matrices in the last two dimensions, and the pieces they are made of. Xᴴ is the adjoint of X.
 
+mod eigen;
 mod factor;
 mod inverse;
 mod least_squares;
 mod solve;
+mod svd;
 
+pub(super) use eigen::eigen;
 pub(super) use factor::{cholesky, self_adjoint_eigen};
 pub(super) use inverse::{determinant, inverse, log_determinant};
 pub(super) use least_squares::least_squares;
 pub(super) use solve::{banded_solve, solve, triangular_solve, tridiagonal_solve};
+pub(super) use svd::svd;
 
 use tensorfleet_graph::Output;
 use tensorfleet_graph::gradient::GradCtx;
@@ -16,6 +20,7 @@ use tensorfleet_status::Result;
 use tensorfleet_tensor::Tensor;
 
 use crate::array::grads;
+use crate::math::calculus::Calculus;
 
 /// An order of dimensions that swaps the last two.
 fn swapped(g: &mut GradCtx<'_>, matrices: Output) -> Result<Output> {
@@ -76,4 +81,20 @@ fn stacked(g: &mut GradCtx<'_>, matrices: &[Output]) -> Result<Output> {
     let axis = grads::int(g, -2)?;
     let node = g.builder().op("ConcatV2").list(matrices);
     node.input(axis).output()
+}
+
+/// 1 / (eⱼ - eᵢ) in row i and column j; zero where there is no distance.
+fn inverse_distances(g: &mut GradCtx<'_>, values: Output) -> Result<Output> {
+    let (row, column) = (grads::int(g, -2)?, grads::int(g, -1)?);
+    let row = g.apply("ExpandDims", &[values, row])?;
+    let column = g.apply("ExpandDims", &[values, column])?;
+    let distance = g.sub(row, column)?;
+    safe_reciprocal(g, distance)
+}
+
+/// 1 / x as x / (x² + ε): TensorFlow's way to have zero where x is.
+fn safe_reciprocal(g: &mut GradCtx<'_>, value: Output) -> Result<Output> {
+    let square = g.mul(value, value)?;
+    let square = g.plus(square, 1e-20)?;
+    g.div(value, square)
 }
