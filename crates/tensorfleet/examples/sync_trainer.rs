@@ -34,6 +34,12 @@ struct Args {
     /// For how many of the workers a step does not wait.
     #[arg(long, default_value_t = 1)]
     backups: usize,
+    /// Where checkpoints and events go; nowhere by default.
+    #[arg(long)]
+    dir: Option<String>,
+    /// How many steps lie between two checkpoints.
+    #[arg(long, default_value_t = 50)]
+    save_steps: i64,
     /// How many steps lie between two lines.
     #[arg(long, default_value_t = 10)]
     log_steps: i64,
@@ -110,9 +116,13 @@ fn train(args: &Args, cluster: &ClusterSpec, role: &Role, target: &str) -> Resul
     let mut session = MonitoredTrainingSession::new(&g)
         .target(target)
         .is_chief(role.is_chief)
+        .save_checkpoint_steps(args.save_steps)
         .hook(optimizer.make_session_run_hook(role.is_chief, Some(0))?)
-        .hook(StopAtStepHook::at(args.steps))
-        .start()?;
+        .hook(StopAtStepHook::at(args.steps));
+    if let Some(dir) = &args.dir {
+        session = session.checkpoint_dir(dir);
+    }
+    let mut session = session.start()?;
     let mut batch = u64::from(role.task_index) << 32;
     while !session.should_stop() {
         let (xs, ys) = data::line(batch, 32)?;

@@ -6,4 +6,5 @@ mod data;
 mod gradients;
 mod lost_tasks;
 mod program;
+mod tasks;
 mod tensorflow;
