@@ -66,7 +66,7 @@ fn training_outlives_a_ps_killed_three_times_and_workers_killed_at_random() {
 /// Two of three workers make a step: one that is away is not waited for, and one that comes back is welcome.
 #[test]
 fn synchronous_training_outlives_a_killed_ps_and_a_killed_worker() {
-    const LAST_STEP: i64 = 1200;
+    const LAST_STEP: i64 = 800;
     const SAVE_STEPS: i64 = 100;
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
