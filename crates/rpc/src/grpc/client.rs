@@ -19,6 +19,9 @@ use super::{CONTENT_TYPE, Limits, message, status, timeout};
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_MOST: Duration = Duration::from_secs(1);
 
+/// The log says that a call waits for its server after this time, then rarer and rarer.
+const SAY_AFTER: Duration = Duration::from_secs(5);
+
 /// How a call is made.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -161,17 +164,31 @@ impl Channel {
         };
         tokio::time::timeout_at(deadline, call)
             .await
-            .unwrap_or_else(|_| Err(deadline_exceeded!("Deadline Exceeded")))
+            .unwrap_or_else(|_| {
+                Err(match self.trouble() {
+                    // It was never made: say why.
+                    Some(reason) => deadline_exceeded!("Deadline Exceeded; last error: {reason}"),
+                    None => deadline_exceeded!("Deadline Exceeded"),
+                })
+            })
     }
 
     /// A connection that takes calls.
     async fn ready(&self, options: &CallOptions) -> Result<Link> {
         let mut pause = RETRY_FIRST;
+        let (began, mut patience) = (Instant::now(), SAY_AFTER);
         loop {
             match self.connected().await {
                 Ok(link) => return Ok(link),
                 Err(error) if !options.wait_for_ready => return Err(error),
-                Err(error) => tracing::debug!("{} is not there yet: {error}", self.0.address),
+                Err(error) if began.elapsed() < patience => {
+                    tracing::debug!("{} is not there yet: {error}", self.0.address);
+                }
+                Err(error) => {
+                    let waited = began.elapsed().as_secs();
+                    tracing::warn!("waiting for {} for {waited} s: {error}", self.0.address);
+                    patience *= 2;
+                }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(RETRY_MOST);

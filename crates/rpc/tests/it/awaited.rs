@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tensorfleet_proto as pb;
+use tensorfleet_rpc::{ConnectOptions, Session};
 use tensorfleet_session::RunOptions;
 use tensorfleet_status::{Code, Status};
 
@@ -73,4 +74,15 @@ fn the_task_and_the_tensor_are_named() {
             "from /job:worker/replica:0/task:1",
         ],
     );
+}
+
+#[test]
+fn a_server_that_never_comes_is_named() {
+    let address = free_address();
+    let options = ConnectOptions {
+        timeout: Some(Duration::from_millis(200)),
+        ..ConnectOptions::default()
+    };
+    let opened = Session::connect_with(&format!("grpc://{address}"), options);
+    assert_late(opened, &[&address, "refused"]);
 }
