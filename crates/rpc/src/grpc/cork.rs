@@ -80,3 +80,63 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Cork<T> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    /// Notes when it is written to.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Log {
+        fn note(&self, what: &'static str) {
+            self.0.lock().unwrap().push(what);
+        }
+
+        fn take(&self) -> Vec<&'static str> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    impl AsyncWrite for Log {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.note("write");
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn ready_tasks_go_before_the_first_write_of_each_burst() {
+        let log = Log::default();
+        let mut stream = Cork::new(log.clone());
+        for _ in 0..2 {
+            let other = log.clone();
+            tokio::spawn(async move { other.note("other") });
+            stream.write_all(b"first").await.unwrap();
+            let late = log.clone();
+            tokio::spawn(async move { late.note("late") });
+            stream.write_all(b"second").await.unwrap();
+            assert_eq!(log.take(), ["other", "write", "write"]);
+            stream.flush().await.unwrap();
+            tokio::task::yield_now().await;
+            assert_eq!(log.take(), ["late"]);
+        }
+    }
+}

@@ -202,3 +202,18 @@ fn the_same_feeds_fetches_and_targets_in_another_order_are_prepared_once() {
     assert_eq!(values(back), [10.0, 2.0]);
     assert_eq!(scripted.called(path::REGISTER_GRAPH).len(), 1);
 }
+
+#[test]
+fn the_end_of_a_step_is_told_though_no_other_step_follows() {
+    let addresses = addresses::<2>();
+    let (master, other) = (task(&addresses, 0), task(&addresses, 1));
+    let text = "s = int32[1]{2}
+                r = RandomStandardNormal(s) {dtype=float} @/job:worker/task:1/device:CPU:0
+                n = Neg(r) @/job:worker/task:0/device:CPU:0";
+    let session = session(master.target(), text);
+    let other = Raw::new(other.target());
+    for _ in 0..3 {
+        session.run(&[], &["n:0"], &[]).unwrap();
+        wait_until("the end of the step", || other.status().steps == 0);
+    }
+}
