@@ -82,8 +82,14 @@ impl Services {
                     .await
             }
             master::CLOSE_SESSION => self.answer(body, |request| m.close_session(request)).await,
-            master::LIST_DEVICES => self.answer(body, |request| m.list_devices(request)).await,
-            master::RESET => self.answer(body, |request| m.reset(request)).await,
+            master::LIST_DEVICES => {
+                self.answer(body, |request| m.list_devices_within(request, time))
+                    .await
+            }
+            master::RESET => {
+                self.answer(body, |request| m.reset_within(request, time))
+                    .await
+            }
             master::MAKE_CALLABLE => self.answer(body, |request| m.make_callable(request)).await,
             master::RUN_CALLABLE => {
                 self.answer(body, |request| m.run_callable_within(request, time))

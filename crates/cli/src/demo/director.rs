@@ -31,6 +31,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What the tasks write to stderr goes here.
 const LOG: &str = "tasks.log";
+/// So much of a task's last error is shown.
+const ERROR_LINES: usize = 6;
 
 /// How a run ended.
 pub(super) enum End {
@@ -75,7 +77,11 @@ impl<'a> Director<'a> {
     /// Shall run the tasks of `plan`; `dir` is there.
     pub(super) fn new(args: &'a DemoArgs, plan: &'a Plan, dir: &'a Path) -> Result<Director<'a>> {
         let log = dir.join(LOG);
-        let log = File::create(&log)
+        // Those who go on with a training, or look in while one runs, leave what was said before.
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
             .with_context(|| format!("{} cannot be written; try another --dir", log.display()))?;
         Ok(Director {
             args,
@@ -280,9 +286,16 @@ impl<'a> Director<'a> {
     }
 
     fn log(&mut self, number: usize, line: &str) {
-        let error = line.strip_prefix("error: ").map(str::to_owned);
-        if let (Some(known), Some(error)) = (self.errors.get_mut(number), error) {
-            *known = Some(error);
+        if let Some(known) = self.errors.get_mut(number) {
+            match (line.strip_prefix("error: "), known) {
+                (Some(error), known) => *known = Some(error.to_owned()),
+                // An error may have several lines, and is the last that is said.
+                (None, Some(error)) if error.lines().count() < ERROR_LINES => {
+                    error.push('\n');
+                    error.push_str(line);
+                }
+                (None, _) => {}
+            }
         }
         let name = self.now.tasks.get(number).map(super::snapshot::Task::name);
         // A full disk is told by the checkpoints.

@@ -13,14 +13,6 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// No end.
-    pub(super) fn never(clock: &Arc<dyn Clock>) -> Deadline {
-        Deadline {
-            at: None,
-            clock: clock.clone(),
-        }
-    }
-
     /// When to give up, given how long the client waits for the call and how long its config lets it take.
     ///
     /// The client hears nothing that is said after it gave up, so it is said `ahead` of that, or less if

@@ -1,19 +1,15 @@
 //! Finding the devices of a session: every task that passes its filters is asked.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tensorfleet_kernel::DeviceName;
-use tensorfleet_proto::{DeviceAttributes, GetStatusRequest, GetStatusResponse};
-use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal};
-use tokio::task::JoinSet;
+use tensorfleet_proto::{DeviceAttributes, GetStatusRequest};
+use tensorfleet_status::{Result, internal};
 
+use super::asked::Asked;
 use super::deadline::Deadline;
 use crate::api::{Peers, WorkerApi};
 use crate::task::TaskName;
-
-/// How often the log says who is awaited.
-const REMIND_EVERY: Duration = Duration::from_secs(10);
 
 /// A task of a session.
 #[derive(Clone)]
@@ -55,6 +51,8 @@ impl Filters {
 
 /// Where and how devices are looked for.
 pub(super) struct Search<'a> {
+    /// The call that needs them.
+    pub(super) call: &'static str,
     /// The master's task and its devices.
     pub(super) local: &'a TaskName,
     pub(super) local_devices: Vec<DeviceAttributes>,
@@ -64,32 +62,6 @@ pub(super) struct Search<'a> {
     pub(super) renames: bool,
     /// When to give up.
     pub(super) deadline: Deadline,
-}
-
-/// The tasks that have not answered yet. Whoever gives up waiting leaves a word in the log.
-#[derive(Default)]
-struct Missing(Vec<(TaskName, Arc<dyn WorkerApi>)>);
-
-impl Missing {
-    /// Each task and what is known about it.
-    fn reasons(&self) -> Vec<String> {
-        let reasons = self.0.iter().map(|(task, worker)| {
-            let trouble = worker.trouble();
-            format!("{task} ({})", trouble.as_deref().unwrap_or("no answer yet"))
-        });
-        reasons.collect()
-    }
-}
-
-impl Drop for Missing {
-    fn drop(&mut self) {
-        if !self.0.is_empty() {
-            tracing::warn!(
-                "devices were asked for in vain: no answer from {}",
-                self.reasons().join(", ")
-            );
-        }
-    }
 }
 
 impl Search<'_> {
@@ -102,8 +74,7 @@ impl Search<'_> {
             }],
             devices: self.local_devices,
         };
-        let mut asked = JoinSet::new();
-        let mut missing = Missing::default();
+        let mut asked = Asked::new(self.call, "tell their devices");
         for task in self.peers.tasks() {
             if task == *self.local || !self.filters.sees_task(&task) {
                 continue;
@@ -112,20 +83,21 @@ impl Search<'_> {
                 .peers
                 .worker(&task)
                 .ok_or_else(|| internal!("no channel to {task}"))?;
-            missing.0.push((task.clone(), worker.clone()));
             found.tasks.push(SessionTask {
                 name: task.clone(),
                 remote: Some(worker.clone()),
             });
-            asked.spawn(async move {
-                let answer = worker.get_status(GetStatusRequest {}).await;
-                (task, answer)
+            asked.ask(task, worker, |worker| async move {
+                worker.get_status(GetStatusRequest {}).await
             });
         }
-        let answers = answers(asked, &mut missing, &self.deadline).await?;
+        let answers = asked.answers(&self.deadline).await?;
         for task in &found.tasks[1..] {
             let devices = answers.iter().find(|(name, _)| *name == task.name);
-            for device in devices.into_iter().flat_map(|(_, devices)| devices) {
+            for device in devices
+                .into_iter()
+                .flat_map(|(_, it)| &it.device_attributes)
+            {
                 if !self.renames {
                     warn_of_other(&task.name, &device.name);
                 }
@@ -141,47 +113,6 @@ impl Search<'_> {
     }
 }
 
-/// What the tasks answer.
-async fn answers(
-    mut asked: JoinSet<(TaskName, Result<GetStatusResponse>)>,
-    missing: &mut Missing,
-    deadline: &Deadline,
-) -> Result<Vec<(TaskName, Vec<DeviceAttributes>)>> {
-    let all = missing.0.len();
-    let mut answers = Vec::with_capacity(all);
-    let mut remind = tokio::time::interval(REMIND_EVERY);
-    remind.tick().await;
-    while !asked.is_empty() {
-        tokio::select! {
-            biased;
-            Some(joined) = asked.join_next() => {
-                let (task, answer) = joined
-                    .map_err(|error| internal!("asking for devices failed: {error}"))?;
-                missing.0.retain(|(other, _)| *other != task);
-                match answer {
-                    Ok(answer) => answers.push((task, answer.device_attributes)),
-                    Err(error) => {
-                        missing.0.clear();
-                        return Err(refused(&task, error));
-                    }
-                }
-            }
-            () = deadline.passed() => {
-                let reasons = missing.reasons();
-                return Err(deadline_exceeded!(
-                    "Deadline Exceeded: {} of {all} other tasks did not tell their devices: {}",
-                    reasons.len(),
-                    reasons.join(", ")
-                ));
-            }
-            _ = remind.tick() => for reason in missing.reasons() {
-                tracing::info!("CreateSession still waiting for response from worker: {reason}");
-            },
-        }
-    }
-    Ok(answers)
-}
-
 /// As in TensorFlow, a server answers for the task whose address it has, whoever it thinks it is.
 fn warn_of_other(task: &TaskName, device: &str) {
     if let Some(other) = TaskName::of_device(device).filter(|other| other != task) {
@@ -189,16 +120,6 @@ fn warn_of_other(task: &TaskName, device: &str) {
             "the server at the address of {task} says it is {other}: its {device} is used as a device of {task}. Do both have the same cluster?"
         );
     }
-}
-
-fn refused(task: &TaskName, error: Status) -> Status {
-    tracing::warn!("CreateSession failed because worker {task} returned error: {error}");
-    if error.code() == Code::Unimplemented {
-        return error.append(format_args!(
-            "\nThe server at the address of {task} is none of TensorFlow's"
-        ));
-    }
-    error
 }
 
 /// The device under the name its task has in this cluster.

@@ -14,6 +14,7 @@
 //! | `run`, `awaited` | one step of it, and what it waits for |
 //! | `partial` | a step whose feeds and fetches come in several calls |
 
+mod asked;
 mod awaited;
 mod close;
 mod cluster_view;
@@ -40,10 +41,11 @@ use tensorfleet_status::{Result, aborted, invalid_argument};
 use crate::api::Peers;
 use crate::recent::RecentRequests;
 use crate::worker::Worker;
+use asked::Asked;
 use close::close_all;
 use deadline::Deadline;
 use discovery::{Filters, Search};
-use session::MasterSession;
+use session::{MasterSession, OPEN_AHEAD};
 
 /// How many requests are remembered to notice repeated ones.
 const RECENT: usize = 10_000;
@@ -219,10 +221,12 @@ impl Master {
         Ok(pb::ReleaseCallableResponse {})
     }
 
-    /// The devices of a session, or of the cluster.
-    pub async fn list_devices(
+    /// The devices of a session, or of the cluster, for a client that waits for so long; the error says who was
+    /// awaited.
+    pub async fn list_devices_within(
         &self,
         request: pb::ListDevicesRequest,
+        time: Option<Duration>,
     ) -> Result<pb::ListDevicesResponse> {
         let handle = &request.session_handle;
         if !handle.is_empty() {
@@ -239,12 +243,13 @@ impl Master {
         let env = self.worker.env();
         let local_device = env.device_attributes();
         let search = Search {
+            call: "ListDevices",
             local: &env.task,
             local_devices: local_device.clone(),
             peers: &*self.peers,
             filters: &Filters::parse(&[])?,
             renames: false,
-            deadline: Deadline::never(&env.clock),
+            deadline: Deadline::new(&env.clock, time, None, OPEN_AHEAD),
         };
         let found = search.run().await?;
         let remote_device = found
@@ -274,32 +279,36 @@ impl Master {
         Ok(pb::CloseSessionResponse {})
     }
 
-    /// Closes all sessions and clears containers on all tasks.
-    pub async fn reset(&self, request: pb::ResetRequest) -> Result<pb::ResetResponse> {
+    /// Closes all sessions and clears containers on all tasks, for a client that waits for so long; the error says
+    /// who was awaited.
+    pub async fn reset_within(
+        &self,
+        request: pb::ResetRequest,
+        time: Option<Duration>,
+    ) -> Result<pb::ResetResponse> {
         let filters = Filters::parse(&request.device_filters)?;
+        let env = self.worker.env();
+        let deadline = Deadline::new(&env.clock, time, None, OPEN_AHEAD);
         self.close_all().await;
         self.worker.cleanup_containers(&request.container);
-        let mut cleaning = tokio::task::JoinSet::new();
+        let mut asked = Asked::new("Reset", "clear their containers");
         for task in self.peers.tasks() {
-            let remote = (task != self.worker.env().task && filters.sees_task(&task))
+            let remote = (task != env.task && filters.sees_task(&task))
                 .then(|| self.peers.worker(&task))
                 .flatten();
             if let Some(worker) = remote {
                 let container = request.container.clone();
-                cleaning.spawn(async move {
-                    worker
-                        .cleanup_all(pb::CleanupAllRequest { container })
-                        .await
+                // One that cannot does not keep the others from it.
+                asked.ask(task, worker, |worker| async move {
+                    let request = pb::CleanupAllRequest { container };
+                    Ok(worker.cleanup_all(request).await)
                 });
             }
         }
-        let mut result = Ok(pb::ResetResponse {});
-        while let Some(cleaned) = cleaning.join_next().await {
-            if let Ok(Err(status)) = cleaned {
-                result = Err(status);
-            }
+        for (_, cleared) in asked.answers(&deadline).await? {
+            cleared?;
         }
-        result
+        Ok(pb::ResetResponse {})
     }
 
     /// Closes every session.

@@ -27,7 +27,7 @@ use crate::worker::Worker;
 use crate::worker::session::{SessionSetup, WorkerSession};
 
 /// So long before its client gives up the opening of a session is ended, so that the client hears why.
-const OPEN_AHEAD: Duration = Duration::from_millis(250);
+pub(super) const OPEN_AHEAD: Duration = Duration::from_millis(250);
 
 /// One session of one client.
 pub(crate) struct MasterSession {
@@ -94,6 +94,7 @@ impl MasterSession {
         let view = ClusterView::new(&env.task, peers, &config, &request.target)?;
         let deadline = Deadline::new(&env.clock, time, operation_timeout, OPEN_AHEAD);
         let search = Search {
+            call: "CreateSession",
             local: &view.own,
             local_devices: view.local_devices(env.device_attributes()),
             peers: &*view.peers,

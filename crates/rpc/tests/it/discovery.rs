@@ -104,3 +104,24 @@ fn another_task_at_an_address_is_taken_under_the_name_of_the_cluster() {
     let devices = session.list_devices().unwrap();
     assert_eq!(devices[1].name, "/job:worker/replica:0/task:1/device:CPU:0");
 }
+
+#[test]
+fn listing_devices_and_resetting_name_who_is_missing_too() {
+    let addresses = [free_address(), free_address()];
+    let master = task(&addresses, 0);
+    let raw = Raw::new(master.target());
+    let within = || CallOptions {
+        deadline: Some(tokio::time::Instant::now() + Duration::from_secs(2)),
+        wait_for_ready: true,
+    };
+    let listed = raw.call(|master, _| async move {
+        let request = pb::ListDevicesRequest::default();
+        master.list_devices(&request, &within()).await
+    });
+    assert_missing(listed.map(drop).unwrap_err(), "onnection refused");
+    let reset = raw.call(|master, _| async move {
+        let request = pb::ResetRequest::default();
+        master.reset(&request, &within()).await
+    });
+    assert_missing(reset.map(drop).unwrap_err(), "onnection refused");
+}

@@ -52,9 +52,12 @@ impl Kept {
                 old.push(oldest);
             }
         }
-        let paths = self.paths();
-        let all: Vec<&str> = paths.iter().map(String::as_str).collect();
-        write_state(dir, STATE_FILE, &state_of(dir, path, &all))?;
+        let all: Vec<&str> = self
+            .paths
+            .iter()
+            .map(|(path, _)| inside(dir, path))
+            .collect();
+        write_state(dir, STATE_FILE, &state_of(dir, inside(dir, path), &all))?;
         for oldest in old {
             if Instant::now() >= self.keep_next_after {
                 self.keep_next_after += self.keep_every;
@@ -64,6 +67,14 @@ impl Kept {
         }
         Ok(())
     }
+}
+
+/// A path as the state file of an absolute directory names it: from there on if it is inside, so that the directory can
+/// be moved and copied. A state that named the old place would let the copy restore, and prune, the original.
+fn inside<'a>(dir: &str, path: &'a str) -> &'a str {
+    let relative = path.strip_prefix(dir.trim_end_matches('/'));
+    let relative = relative.and_then(|path| path.strip_prefix('/'));
+    relative.filter(|_| dir.starts_with('/')).unwrap_or(path)
 }
 
 /// Deletes the files of a checkpoint. One that cannot be deleted only takes room.

@@ -198,9 +198,12 @@ impl Saver {
         session
             .run_fed(&feed, &inner.nodes.restore)
             .map_err(|status| {
-                status.append(format_args!(
-                    "\nRestoring from checkpoint {path} failed. Does every task that holds variables see the file?"
-                ))
+                let remedy = if status.code() == Code::DataLoss {
+                    "It is damaged: `tensorfleet checkpoint verify` tells where; begin from an older one."
+                } else {
+                    "Does every task that holds variables see the file?"
+                };
+                status.append(format_args!("\nRestoring from checkpoint {path} failed. {remedy}"))
             })
     }
 

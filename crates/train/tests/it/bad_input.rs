@@ -88,6 +88,28 @@ fn a_damaged_checkpoint_is_refused_and_an_older_one_still_good() {
 }
 
 #[test]
+fn a_copy_of_a_directory_stands_alone_and_a_checkpoint_that_is_gone_is_not_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
+    let line = Line::on("");
+    train(&line, line.session("", first).save_checkpoint_steps(10), 20);
+    let latest = latest_checkpoint(first).unwrap().unwrap();
+    std::fs::rename(first, second).unwrap();
+    let moved = latest_checkpoint(second).unwrap().unwrap();
+    assert_eq!(moved, latest.replace("/first/", "/second/"));
+    let again = Line::on("");
+    train(&again, again.session("", second), 25);
+    assert!(!Path::new(first).exists());
+
+    let latest = latest_checkpoint(second).unwrap().unwrap();
+    std::fs::remove_file(format!("{latest}.index")).unwrap();
+    let gone = Line::on("");
+    let parts = [latest.as_str(), "not there", "remove it"];
+    refused(gone.session("", second).start(), Code::NotFound, &parts);
+}
+
+#[test]
 fn another_shape_or_a_missing_variable_is_named_before_anything_changes() {
     let dir = tempfile::tempdir().unwrap();
     let prefix = format!("{}/m", dir.path().to_str().unwrap());
