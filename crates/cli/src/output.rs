@@ -41,7 +41,7 @@ pub(crate) fn table(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()>
 
 /// Prints a JSON value, indented.
 pub(crate) fn json(out: &mut dyn Write, value: &Value) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
+    serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(())
 }

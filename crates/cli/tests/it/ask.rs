@@ -1,5 +1,7 @@
 //! Asking a server: devices, status, reset, stop.
 
+use std::process::Stdio;
+
 use crate::binary::{Served, fails, free_port, json, output, stdout, tensorfleet};
 
 const DEVICE: &str = "/job:local/replica:0/task:0/device:CPU:0";
@@ -82,5 +84,15 @@ fn nobody_there_is_a_failure() {
     for command in ["devices", "status", "reset", "stop"] {
         let output = output(&[command, &target, "--timeout", "2"]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    for args in [&["ops"][..], &["ops", "--json"]] {
+        let mut command = tensorfleet(args);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert!(child.wait().unwrap().success(), "{args:?}");
     }
 }
