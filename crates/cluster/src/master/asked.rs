@@ -17,8 +17,6 @@ const REMIND_EVERY: Duration = Duration::from_secs(10);
 
 /// Calls to other tasks on behalf of one of the master's calls.
 pub(super) struct Asked<A> {
-    /// The master's call.
-    call: &'static str,
     /// What the tasks are to do, as in "did not …".
     what: &'static str,
     calls: JoinSet<(TaskName, Result<A>)>,
@@ -27,6 +25,7 @@ pub(super) struct Asked<A> {
 
 /// The tasks that have not answered yet. Whoever gives up waiting leaves a word in the log.
 struct Missing {
+    /// The master's call.
     call: &'static str,
     tasks: Vec<(TaskName, Arc<dyn WorkerApi>)>,
 }
@@ -34,7 +33,6 @@ struct Missing {
 impl<A: Send + 'static> Asked<A> {
     pub(super) fn new(call: &'static str, what: &'static str) -> Asked<A> {
         Asked {
-            call,
             what,
             calls: JoinSet::new(),
             missing: Missing {
@@ -89,7 +87,7 @@ impl<A: Send + 'static> Asked<A> {
                     ));
                 }
                 _ = remind.tick() => for reason in self.missing.reasons() {
-                    tracing::info!("{} still waiting for response from worker: {reason}", self.call);
+                    tracing::info!("{} still waiting for response from worker: {reason}", self.missing.call);
                 },
             }
         }
@@ -97,7 +95,7 @@ impl<A: Send + 'static> Asked<A> {
     }
 
     fn refused(&self, task: &TaskName, error: Status) -> Status {
-        let call = self.call;
+        let call = self.missing.call;
         tracing::warn!("{call} failed because worker {task} returned error: {error}");
         if error.code() == Code::Unimplemented {
             return error.append(format_args!(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tensorfleet_proto as pb;
 use tokio::runtime::Handle;
 
-use super::run::CLEANUP_TIMEOUT;
+use super::tell::tell;
 use crate::api::WorkerApi;
 use crate::task::TaskName;
 
@@ -69,15 +69,12 @@ impl LeftSteps {
 
     /// Lets the task forget a step at once.
     pub(super) fn tell_now(&self, step_id: i64) {
-        let (worker, task) = (self.worker.clone(), self.task.clone());
-        self.runtime.spawn(async move {
+        let worker = self.worker.clone();
+        let call = async move {
             let request = pb::CleanupGraphRequest { step_id };
-            match tokio::time::timeout(CLEANUP_TIMEOUT, worker.cleanup_graph(request)).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => tracing::debug!("{task} did not clean up a step: {error}"),
-                Err(_) => tracing::debug!("{task} did not answer to cleaning up a step"),
-            }
-        });
+            worker.cleanup_graph(request).await
+        };
+        tell(&self.runtime, self.task.clone(), "clean up a step", call);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

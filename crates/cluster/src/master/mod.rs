@@ -6,12 +6,15 @@
 //! | `config` | what ConfigProto and RunOptions mean |
 //! | `cost` | what the nodes of a step took, for clients that model it |
 //! | `deadline` | until when a call is worth answering |
+//! | `asked` | tasks that were asked something, and who has not answered yet |
+//! | `tell` | orders to tasks whose answer nobody waits for |
 //! | `discovery` | which tasks and devices a session has |
 //! | `devices` | which node goes to which of them |
 //! | `session` | a session: its graph and its signatures |
 //! | `open`, `close` | its beginning and end on all tasks |
 //! | `executable`, `remote_part` | one signature, rewritten, placed, split and registered |
 //! | `run`, `awaited` | one step of it, and what it waits for |
+//! | `left_steps` | steps whose end other tasks have still to be told |
 //! | `partial` | a step whose feeds and fetches come in several calls |
 
 mod asked;
@@ -30,6 +33,7 @@ mod partial;
 mod remote_part;
 mod run;
 mod session;
+mod tell;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

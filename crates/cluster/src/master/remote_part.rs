@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::left_steps::LeftSteps;
-use super::run::CLEANUP_TIMEOUT;
 use super::session::MasterSession;
+use super::tell::tell;
 use crate::api::WorkerApi;
 use crate::cancelled::cancelled;
 use crate::task::TaskName;
@@ -33,19 +33,14 @@ impl Drop for RemotePart {
         if self.session_end.is_cancelled() {
             return;
         }
-        let (worker, task) = (self.worker.clone(), self.task.clone());
+        let worker = self.worker.clone();
         let request = pb::DeregisterGraphRequest {
             graph_handle: std::mem::take(&mut self.graph_handle),
             session_handle: std::mem::take(&mut self.session_handle),
             create_worker_session_called: true,
         };
-        self.runtime.spawn(async move {
-            match tokio::time::timeout(CLEANUP_TIMEOUT, worker.deregister_graph(request)).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => tracing::debug!("{task} did not forget a graph: {error}"),
-                Err(_) => tracing::debug!("{task} did not answer to forgetting a graph"),
-            }
-        });
+        let call = async move { worker.deregister_graph(request).await };
+        tell(&self.runtime, self.task.clone(), "forget a graph", call);
     }
 }
 

@@ -22,9 +22,6 @@ use crate::cancelled::cancelled;
 use crate::task::TaskName;
 use crate::worker::step::StepStats;
 
-/// How long another task may take to forget a step before nobody waits any more.
-pub(super) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// So long before its client gives up a step is ended, so that the client hears what was awaited.
 const STEP_AHEAD: Duration = Duration::from_millis(50);
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::{Driver, Step, drive};
+use crate::plan::PlanNode;
 
 thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
@@ -18,15 +19,10 @@ pub fn resume_here<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Lets a step whose driver rested go on. `answer` is the asynchronous node that set it going.
+/// Lets a step whose driver rested go on. `answer` is the asynchronous node that set it going, if one did.
 pub(super) fn resume(step: &Arc<Step>, driver: Box<Driver>, answer: Option<u32>) {
-    let Some(answer) = answer else {
-        let step = step.clone();
-        let pool = step.env.pool.clone();
-        return pool.spawn(Box::new(move || drive(&step, *driver)));
-    };
-    let node = &step.plan.nodes[answer as usize];
-    if ALLOWED.get() && node.is_quickly_followed() {
+    let node = answer.map(|answer| &step.plan.nodes[answer as usize]);
+    if ALLOWED.get() && node.is_some_and(PlanNode::is_quickly_followed) {
         // What this step does may bring others an answer: those go on elsewhere, not on top of it.
         let _before = Allowed::set(false);
         return drive_after(step, *driver, answer);
@@ -37,11 +33,13 @@ pub(super) fn resume(step: &Arc<Step>, driver: Box<Driver>, answer: Option<u32>)
 }
 
 /// Drives, and learns how long that takes after such an answer.
-fn drive_after(step: &Arc<Step>, driver: Driver, answer: u32) {
+fn drive_after(step: &Arc<Step>, driver: Driver, answer: Option<u32>) {
     let began = step.now();
     drive(step, driver);
-    let took = step.now().saturating_sub(began);
-    step.plan.nodes[answer as usize].learn(took.as_nanos() as u64);
+    if let Some(answer) = answer {
+        let took = step.now().saturating_sub(began);
+        step.plan.nodes[answer as usize].learn(took.as_nanos() as u64);
+    }
 }
 
 /// Puts the permission back as it was.

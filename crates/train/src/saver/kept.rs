@@ -1,6 +1,7 @@
 //! Which checkpoints exist, and which are deleted when there are too many.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use tensorfleet_checkpoint::fs;
@@ -72,9 +73,11 @@ impl Kept {
 /// A path as the state file of an absolute directory names it: from there on if it is inside, so that the directory can
 /// be moved and copied. A state that named the old place would let the copy restore, and prune, the original.
 fn inside<'a>(dir: &str, path: &'a str) -> &'a str {
-    let relative = path.strip_prefix(dir.trim_end_matches('/'));
-    let relative = relative.and_then(|path| path.strip_prefix('/'));
-    relative.filter(|_| dir.starts_with('/')).unwrap_or(path)
+    if !dir.starts_with('/') {
+        return path;
+    }
+    let relative = Path::new(path).strip_prefix(dir).ok();
+    relative.and_then(Path::to_str).unwrap_or(path)
 }
 
 /// Deletes the files of a checkpoint. One that cannot be deleted only takes room.

@@ -11,7 +11,8 @@ use crate::hooks::SessionRunHook;
 use crate::queue_runner::QueueRunner;
 
 /// Readies this worker's step whenever a session begins; on the chief also the accumulators, the first tokens
-/// and the thread that updates. A training can follow another on the same parameter servers. Made by [`SyncReplicas::make_session_run_hook`].
+/// and the thread that updates. A training can follow another on the same parameter servers. Made by
+/// [`SyncReplicas::make_session_run_hook`].
 pub struct SyncReplicasHook {
     local_init: Operation,
     ready_for_local_init: Output,
