@@ -6,7 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use tensorfleet_proto::{CheckpointState, text};
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, invalid_argument, not_found};
 
 use crate::bundle::index_file_name;
 use crate::fs::{for_path, join, split_scheme};
@@ -81,6 +81,30 @@ pub fn latest_checkpoint(dir: &str) -> Result<Option<String>> {
     let prefix = state.model_checkpoint_path;
     let found = for_path(&prefix)?.exists(&index_file_name(&prefix));
     Ok(found.then_some(prefix))
+}
+
+/// Like [`latest_checkpoint`], for those who mean to read it: a checkpoint that is named but not there is NOT_FOUND.
+///
+/// ```
+/// use tensorfleet_checkpoint::state::{STATE_FILE, latest_checkpoint, named_checkpoint, state_of, write_state};
+///
+/// let temp = tempfile::tempdir().unwrap();
+/// let dir = temp.path().to_str().unwrap();
+/// assert_eq!(named_checkpoint(dir)?, None);
+/// write_state(dir, STATE_FILE, &state_of(dir, "model.ckpt-5", &[]))?;
+/// assert_eq!(latest_checkpoint(dir)?, None);
+/// assert!(named_checkpoint(dir).unwrap_err().message().contains("model.ckpt-5"));
+/// # Ok::<(), tensorfleet_status::Status>(())
+/// ```
+pub fn named_checkpoint(dir: &str) -> Result<Option<String>> {
+    let found = latest_checkpoint(dir)?;
+    if let (None, Some(state)) = (&found, read_state(dir, STATE_FILE)?) {
+        return Err(not_found!(
+            "{dir}/{STATE_FILE} names {}, which is not there; if the directory was moved or copied, mend the paths in that file; to begin anew, remove it",
+            state.model_checkpoint_path
+        ));
+    }
+    Ok(found)
 }
 
 fn is_absolute(path: &str) -> bool {

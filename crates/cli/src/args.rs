@@ -135,6 +135,9 @@ pub(crate) struct OpsArgs {
 }
 
 /// Look into a checkpoint.
+///
+/// It is named by the prefix of its files, such as dir/model.ckpt-100, or by their directory: then it is the latest
+/// one, which the directory's file `checkpoint` names.
 #[derive(clap::Args)]
 pub(crate) struct CheckpointArgs {
     #[command(subcommand)]
@@ -145,16 +148,16 @@ pub(crate) struct CheckpointArgs {
 pub(crate) enum CheckpointCommand {
     /// List the tensors of a checkpoint: dtype, shape, where they are stored.
     List {
-        /// The prefix of the checkpoint's files, such as dir/model.ckpt-100.
-        prefix: String,
+        /// The prefix of the checkpoint's files, or their directory.
+        checkpoint: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// Print tensors of a checkpoint.
     Show {
-        /// The prefix of the checkpoint's files.
-        prefix: String,
+        /// The prefix of the checkpoint's files, or their directory.
+        checkpoint: String,
         /// The tensors; all if none is named.
         names: Vec<String>,
         /// Print at most this many elements of each.
@@ -166,8 +169,8 @@ pub(crate) enum CheckpointCommand {
     },
     /// Read everything and check every checksum.
     Verify {
-        /// The prefix of the checkpoint's files.
-        prefix: String,
+        /// The prefix of the checkpoint's files, or their directory.
+        checkpoint: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,

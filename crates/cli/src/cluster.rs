@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use prost::{Message, Name};
+use tensorfleet::flags::no_cluster;
 use tensorfleet_cluster::{ClusterSpec, ServerSpec};
 use tensorfleet_proto::{ServerDef, text};
 
@@ -48,7 +49,8 @@ const SERVER_DEF: &str = "--server_def";
 /// `otherwise` is what to do if there is no cluster to name.
 fn none(otherwise: &str) -> Misuse {
     Misuse(format!(
-        "no cluster: give --ps_hosts and --worker_hosts, --cluster, --server_def or TF_CONFIG (or {otherwise})"
+        "{}: give --ps_hosts and --worker_hosts, --cluster, --server_def or a cluster in TF_CONFIG (or {otherwise})",
+        no_cluster()
     ))
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use tensorfleet_cluster::{ClusterSpec, ServerSpec};
 use tensorfleet_status::{Result, not_found, unavailable};
 
+use crate::listen::{addresses, bind};
 use crate::server::{Server, ServerOptions};
 
 /// A cluster on this machine whose servers run in this process: for examples, tests and trying out.
@@ -98,21 +99,18 @@ impl LocalCluster {
 /// They are not of those that the system gives to outgoing connections, as far as there are enough: a server
 /// that comes back must not find its port taken by somebody who is looking for it.
 pub fn free_ports(host: &str, count: usize) -> std::io::Result<Vec<u16>> {
-    // As servers do, who take IPv6 addresses in brackets or without.
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let mut addresses: Vec<SocketAddr> = (bare, 0).to_socket_addrs()?.collect();
-    addresses.sort_by_key(SocketAddr::is_ipv6);
-    let bind = |port: u16| {
+    let addresses = addresses(host, 0)?;
+    let hold = |port: u16| {
         let mut addresses = addresses.clone();
         addresses
             .iter_mut()
             .for_each(|address| address.set_port(port));
-        TcpListener::bind(addresses.as_slice())
+        bind(&addresses)
     };
-    let quiet = quiet_ports().filter_map(|port| bind(port).ok());
+    let quiet = quiet_ports().filter_map(|port| hold(port).ok());
     let mut held: Vec<TcpListener> = quiet.take(count).collect();
     while held.len() < count {
-        held.push(bind(0)?);
+        held.push(hold(0)?);
     }
     held.iter()
         .map(|listener| Ok(listener.local_addr()?.port()))

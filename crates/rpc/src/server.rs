@@ -1,6 +1,5 @@
 //! [`Server`]: one task of a cluster on one port.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +23,7 @@ use crate::admin::Admin;
 use crate::direct::Leases;
 use crate::grpc::{KeepAlive, Limits, serve};
 use crate::idle::{collect, trim};
+use crate::listen::listen;
 use crate::peers::{GrpcPeers, addresses};
 use crate::services::Services;
 use crate::stop::StopOrders;
@@ -101,7 +101,7 @@ impl Server {
     /// Binds the port of a task; [`start`](Self::start) begins to answer.
     pub fn new(spec: ServerSpec, options: ServerOptions) -> Result<Server> {
         let config = spec.default_session_config.clone().unwrap_or_default();
-        let listener = listen(&spec, &options)?;
+        let listener = listen(&spec, options.bind.as_deref())?;
         let port = listener
             .local_addr()
             .map_err(|error| unavailable!("the bound port is not known: {error}"))?
@@ -372,32 +372,4 @@ fn worker_env(task: TaskName, config: &ConfigProto, runtime: &Runtime) -> Result
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Binds the own address, or the host that the options name.
-fn listen(spec: &ServerSpec, options: &ServerOptions) -> Result<std::net::TcpListener> {
-    let port = spec.listen_port()?;
-    let host = match &options.bind {
-        Some(host) => host.as_str(),
-        None => spec.host()?,
-    };
-    let failed = |error: &dyn std::fmt::Display| {
-        unavailable!(
-            "cannot listen on {host}:{port}: {error}; is another server there? --bind 0.0.0.0 listens on all interfaces"
-        )
-    };
-    // An IPv6 address is in brackets where a port follows, and without them where none does.
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let mut addresses: Vec<SocketAddr> = (bare, port)
-        .to_socket_addrs()
-        .map_err(|error| failed(&error))?
-        .collect();
-    // Clients that try both find us either way; those that try one try this one.
-    addresses.sort_by_key(SocketAddr::is_ipv6);
-    let listener =
-        std::net::TcpListener::bind(addresses.as_slice()).map_err(|error| failed(&error))?;
-    listener
-        .set_nonblocking(true)
-        .map_err(|error| failed(&error))?;
-    Ok(listener)
 }

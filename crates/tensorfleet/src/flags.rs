@@ -6,7 +6,8 @@
 //!
 //! The cluster comes from `--cluster`, else the `--*_hosts` flags, else `TF_CONFIG`: **flags win**, and where they
 //! name a cluster nothing is read from `TF_CONFIG`. Where `TF_CONFIG` names it, `--job_name` and `--task_index`
-//! still say who this process is. Job and index may be left out where there is just one choice.
+//! still say who this process is. Job and index may be left out where there is just one choice. A `TF_CONFIG`
+//! without `cluster` means what it means to TensorFlow: this process trains alone.
 //!
 //! ```
 //! use tensorfleet::flags::ClusterFlags;
@@ -57,11 +58,12 @@ use tensorfleet_cluster::{ClusterSpec, TaskId, TfConfig};
 use tensorfleet_status::{Result, invalid_argument};
 
 use hosts::HEADING;
-pub use hosts::HostFlags;
+pub use hosts::{HostFlags, no_cluster};
+use task::{EVALUATOR, WORKER};
 pub use task::{Role, Task};
 
 /// The job and the address of a program that was told nothing: a cluster of its own.
-const LOCAL: (&str, [&str; 1]) = ("worker", ["localhost:0"]);
+const LOCAL: (&str, [&str; 1]) = (WORKER, ["localhost:0"]);
 
 /// `--ps_hosts --worker_hosts --chief_hosts --cluster --job_name --task_index`, and `TF_CONFIG`.
 #[derive(clap::Args, Clone, PartialEq, Eq, Debug, Default)]
@@ -104,7 +106,8 @@ impl ClusterFlags {
     pub fn task(&self) -> Result<Task> {
         self.find()?.ok_or_else(|| {
             invalid_argument!(
-                "no cluster: give --ps_hosts and --worker_hosts, --cluster or the environment variable TF_CONFIG"
+                "{}: give --ps_hosts and --worker_hosts, --cluster or a cluster in the environment variable TF_CONFIG",
+                no_cluster()
             )
         })
     }
@@ -144,9 +147,16 @@ impl ClusterFlags {
             _ => self.task_index.or(said_index),
         };
         let job = job.map(str::to_owned).or(said.map(|task: TaskId| task.job));
-        if config.cluster.is_empty() && job.is_none() {
-            return Ok(None);
+        if !config.cluster.is_empty() {
+            return Task::place_by(config, job.as_deref(), index).map(Some);
         }
-        Task::place_by(config, job.as_deref(), index).map(Some)
+        match (job.as_deref(), index.unwrap_or(0)) {
+            (None, _) | (Some(WORKER), 0) => Ok(None),
+            (Some(EVALUATOR), _) => Task::place_by(config, job.as_deref(), index).map(Some),
+            (Some(job), index) => Err(invalid_argument!(
+                "TF_CONFIG has no \"cluster\", so there is no /job:{job}/task:{index}: add the cluster; without one a \
+                 process trains alone, as task 0 of job {WORKER}"
+            )),
+        }
     }
 }

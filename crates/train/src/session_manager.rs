@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use tensorfleet_checkpoint::state::{STATE_FILE, read_state};
+use tensorfleet_checkpoint::state::{STATE_FILE, named_checkpoint, read_state};
 use tensorfleet_client::{Graph, Output, Session, SessionOptions, Tensor};
-use tensorfleet_status::{Code, Result, deadline_exceeded, failed_precondition, not_found};
+use tensorfleet_status::{Code, Result, deadline_exceeded, failed_precondition};
 use tensorfleet_tensor::Bytes;
 
-use crate::saver::latest_checkpoint;
 use crate::scaffold::FinalScaffold;
 
 /// A worker looks this often at first whether the chief has initialised the variables, then ever less often.
@@ -29,23 +28,11 @@ impl Start {
     fn checkpoint(&self) -> Result<Option<String>> {
         match (&self.checkpoint_path, &self.checkpoint_dir) {
             (Some(path), _) => Ok(Some(path.clone())),
-            (None, Some(dir)) => named_by(dir),
+            // One that is named but gone is no reason to begin anew: whoever moved or deleted it should say so.
+            (None, Some(dir)) => named_checkpoint(dir),
             (None, None) => Ok(None),
         }
     }
-}
-
-/// The checkpoint that a directory's state file names. One that is not there is no reason to begin anew: whoever moved
-/// or deleted it should say so.
-fn named_by(dir: &str) -> Result<Option<String>> {
-    let found = latest_checkpoint(dir)?;
-    if let (None, Some(state)) = (&found, read_state(dir, STATE_FILE)?) {
-        return Err(not_found!(
-            "{dir}/{STATE_FILE} names {}, which is not there; if the directory was moved or copied, mend the paths in that file; to begin anew, remove it",
-            state.model_checkpoint_path
-        ));
-    }
-    Ok(found)
 }
 
 /// Opens sessions for chiefs, which initialise, and for workers, which wait.

@@ -51,7 +51,7 @@ pub(crate) struct LocalArgs {
 /// Run a whole cluster on this machine.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without jobs it is --ps 1 --workers 1. A task that dies ends the cluster, with exit code 1, unless --restart is
+Without any of --ps, --workers, --chief and --job it is --ps 1 --workers 1; with one of them it is what they say. A task that dies ends the cluster, with exit code 1, unless --restart is
 given; one that is told to leave (tensorfleet stop) may. Ctrl-C stops all tasks, a second one at once.
 
 Examples:
@@ -59,11 +59,11 @@ Examples:
   tensorfleet up --chief --workers 3 --job reader=2 --base_port 2222 --restart")]
 pub(crate) struct UpArgs {
     /// Tasks of job ps.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) ps: u32,
+    #[arg(long, value_name = "N")]
+    pub(crate) ps: Option<u32>,
     /// Tasks of job worker.
-    #[arg(long, alias = "worker", value_name = "N", default_value_t = 0)]
-    pub(crate) workers: u32,
+    #[arg(long, alias = "worker", value_name = "N")]
+    pub(crate) workers: Option<u32>,
     /// A task of job chief.
     #[arg(long)]
     pub(crate) chief: bool,

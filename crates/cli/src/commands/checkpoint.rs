@@ -4,22 +4,59 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
-use tensorfleet_checkpoint::bundle::{BundleReader, ListedTensor, verify};
+use tensorfleet_checkpoint::bundle::{BundleReader, ListedTensor, index_file_name, verify};
+use tensorfleet_checkpoint::fs::for_path;
+use tensorfleet_checkpoint::state::{STATE_FILE, named_checkpoint};
 
 use crate::args::CheckpointCommand;
 use crate::{output, values};
 
 pub(crate) fn run(command: &CheckpointCommand, out: &mut dyn Write) -> Result<()> {
     match command {
-        CheckpointCommand::List { prefix, json } => list(prefix, *json, out),
+        CheckpointCommand::List { checkpoint, json } => {
+            list(&prefix(checkpoint, *json, out)?, *json, out)
+        }
         CheckpointCommand::Show {
-            prefix,
+            checkpoint,
             names,
             limit,
             json,
-        } => show(prefix, names, *limit, *json, out),
-        CheckpointCommand::Verify { prefix, json } => check(prefix, *json, out),
+        } => show(&prefix(checkpoint, *json, out)?, names, *limit, *json, out),
+        CheckpointCommand::Verify { checkpoint, json } => {
+            check(&prefix(checkpoint, *json, out)?, *json, out)
+        }
     }
+}
+
+/// The prefix of the checkpoint that is meant: what was given, or the latest of a directory, which people are told.
+fn prefix(given: &str, as_json: bool, out: &mut dyn Write) -> Result<String> {
+    let fs = for_path(given)?;
+    if fs.exists(&index_file_name(given)) {
+        return Ok(given.to_owned());
+    }
+    if !fs.stat(given).is_ok_and(|stat| stat.is_dir) {
+        bail!(
+            "there is no checkpoint {given} ({} is missing): name the prefix of its files, such as dir/model.ckpt-100, \
+             or their directory",
+            index_file_name(given)
+        );
+    }
+    let Some(latest) = named_checkpoint(given)? else {
+        let names = fs.list(given)?;
+        let prefixes = names.iter().filter_map(|name| name.strip_suffix(".index"));
+        let prefixes: Vec<&str> = prefixes.collect();
+        bail!(
+            "{given} is a directory without a file \"{STATE_FILE}\", which would name its latest checkpoint: {}",
+            match prefixes.as_slice() {
+                [] => "there are none in it".to_owned(),
+                prefixes => format!("name one of {}", prefixes.join(", ")),
+            }
+        );
+    };
+    if !as_json {
+        writeln!(out, "{latest}:")?;
+    }
+    Ok(latest)
 }
 
 fn list(prefix: &str, as_json: bool, out: &mut dyn Write) -> Result<()> {
@@ -124,7 +161,7 @@ fn check(prefix: &str, as_json: bool, out: &mut dyn Write) -> Result<()> {
             .collect();
         output::json(
             out,
-            &json!({"tensors": report.tensors, "bytes": report.bytes, "damage": damage}),
+            &json!({"prefix": prefix, "tensors": report.tensors, "bytes": report.bytes, "damage": damage}),
         )?;
     } else {
         for damage in &report.damage {

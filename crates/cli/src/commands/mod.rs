@@ -13,12 +13,16 @@ pub(crate) mod stop;
 pub(crate) mod up;
 
 use std::future::Future;
+use std::io::ErrorKind;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Error, Result};
 use tensorfleet_rpc::MasterClient;
 use tensorfleet_rpc::grpc::{CallOptions, Limits};
+use tensorfleet_status::{Code, Status};
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
+use tokio::time::Instant;
 
 use crate::output::Misuse;
 
@@ -43,18 +47,41 @@ fn ask<T, F>(
     call: impl FnOnce(MasterClient, CallOptions) -> F,
 ) -> Result<T>
 where
-    F: Future<Output = Result<T, tensorfleet_status::Status>>,
+    F: Future<Output = Result<T, Status>>,
 {
     let timeout = seconds("--timeout", timeout)?;
     let client = MasterClient::new(target, Limits::default(), token)
         .map_err(|error| Misuse(error.to_string()))?;
-    runtime()?
-        .block_on(async {
-            let options = CallOptions {
-                deadline: tokio::time::Instant::now().checked_add(timeout),
-                wait_for_ready: false,
-            };
-            call(client, options).await
-        })
-        .with_context(|| format!("{target} did not answer as hoped"))
+    runtime()?.block_on(async {
+        let options = CallOptions {
+            deadline: Instant::now().checked_add(timeout),
+            wait_for_ready: false,
+        };
+        match call(client, options).await {
+            Ok(answer) => Ok(answer),
+            Err(status) => Err(why(target, timeout, status).await),
+        }
+    })
+}
+
+/// Why a call failed, and what to do.
+async fn why(target: &str, timeout: Duration, status: Status) -> Error {
+    let address = target.strip_prefix("grpc://").unwrap_or(target);
+    let words = match status.code() {
+        Code::Unavailable if refuses(address, timeout).await => format!(
+            "connection refused: nobody listens on {address}; start a server there with `tensorfleet serve` (or \
+             `tensorfleet local --port N`), or correct the address"
+        ),
+        Code::Unavailable | Code::DeadlineExceeded => {
+            format!("{target} did not answer; `tensorfleet doctor {address}` looks closer")
+        }
+        _ => format!("{target} answered with an error"),
+    };
+    Error::new(status).context(words)
+}
+
+/// Whether the machine is there and the server is not.
+async fn refuses(address: &str, timeout: Duration) -> bool {
+    let connected = tokio::time::timeout(timeout, TcpStream::connect(address)).await;
+    matches!(connected, Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused)
 }

@@ -31,8 +31,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What the tasks write to stderr goes here.
 const LOG: &str = "tasks.log";
-/// So much of a task's last error is shown.
-const ERROR_LINES: usize = 6;
 
 /// How a run ended.
 pub(super) enum End {
@@ -68,8 +66,6 @@ pub(super) struct Director<'a> {
     up: bool,
     /// When the chief had done its part.
     chief_done: Option<Duration>,
-    /// Why each task gave up, if it said so.
-    errors: Vec<Option<String>>,
     end: Option<End>,
 }
 
@@ -93,9 +89,13 @@ impl<'a> Director<'a> {
             strikes: strikes(args, plan),
             up: false,
             chief_done: None,
-            errors: vec![None; plan.tasks.len()],
             end: None,
         })
+    }
+
+    /// Says this before all else.
+    pub(super) fn note(&mut self, text: String) {
+        self.now.note(Kind::Note, text);
     }
 
     /// Runs to the end, which leaves no process.
@@ -214,9 +214,7 @@ impl<'a> Director<'a> {
         }
         let task = self.plan.tasks.get(ended.number);
         let name = task.map_or_else(String::new, crate::tasks::Task::name);
-        let error = self.errors.get(ended.number).and_then(Option::as_deref);
-        let words = error.or(ended.last_words.as_deref());
-        let words = words.unwrap_or("it said nothing");
+        let words = ended.last_words.as_deref().unwrap_or("it said nothing");
         let log = self.dir.join(LOG);
         self.end = Some(End::Failed(format!(
             "{name} ended ({}): {words}; its log is in {}",
@@ -286,17 +284,6 @@ impl<'a> Director<'a> {
     }
 
     fn log(&mut self, number: usize, line: &str) {
-        if let Some(known) = self.errors.get_mut(number) {
-            match (line.strip_prefix("error: "), known) {
-                (Some(error), known) => *known = Some(error.to_owned()),
-                // An error may have several lines, and is the last that is said.
-                (None, Some(error)) if error.lines().count() < ERROR_LINES => {
-                    error.push('\n');
-                    error.push_str(line);
-                }
-                (None, _) => {}
-            }
-        }
         let name = self.now.tasks.get(number).map(super::snapshot::Task::name);
         // A full disk is told by the checkpoints.
         let _ = writeln!(self.log, "[{}] {line}", name.unwrap_or_default());

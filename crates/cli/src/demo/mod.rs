@@ -3,6 +3,7 @@
 //! | file | |
 //! |---|---|
 //! | this one | the flags become a cluster, a directory and a run |
+//! | `reached` | whether there is anything to train |
 //! | `director` | the run: starts, listens, kills, shows, ends |
 //! | `snapshot` | what is known at one moment |
 //! | `view`, `screen`, `plain` | a snapshot as lines; on a terminal; without one |
@@ -21,6 +22,7 @@ mod hooks;
 mod message;
 mod model;
 mod plain;
+mod reached;
 mod screen;
 mod snapshot;
 mod trainer;
@@ -38,14 +40,22 @@ use crate::commands::runtime;
 use crate::serving::INTERRUPTED;
 use crate::tasks::Plan;
 use director::{Director, End};
+use reached::Reached;
 
 /// Where the tasks listen: what is on this machine stays there.
 const HOST: &str = "localhost";
 
 pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<()> {
     let dir = directory(args.dir.as_deref())?;
+    let reached = Reached::find(&dir, args.training.steps);
+    if let Some(reached) = reached.as_ref().filter(|_| !args.keep) {
+        return Ok(reached.tell(args.json, out)?);
+    }
     let plan = plan(args)?;
-    let director = Director::new(args, &plan, &dir)?;
+    let mut director = Director::new(args, &plan, &dir)?;
+    if let Some(reached) = reached {
+        director.note(reached.text());
+    }
     match runtime()?.block_on(director.run(out))? {
         End::Finished => Ok(()),
         End::Failed(why) => bail!("{why}"),

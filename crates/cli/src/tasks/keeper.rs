@@ -9,6 +9,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::last_words::LastWords;
 use crate::commands::serve::READY;
 
 /// Between a death and the next start. It doubles with every death, up to a limit.
@@ -58,7 +59,7 @@ pub(crate) struct Ended {
     pub(crate) how: String,
     /// Whether a signal ended it: it did not fail by itself.
     pub(crate) by_signal: bool,
-    /// The last line it wrote to stderr.
+    /// What it complained about last, on stderr.
     pub(crate) last_words: Option<String>,
     /// Whether it left in good order, because somebody told it to.
     pub(crate) left: bool,
@@ -177,16 +178,16 @@ impl Keeper {
         ready
     }
 
-    /// Reads stderr and returns its last line.
+    /// Reads stderr and returns the last complaint.
     async fn pass_on(&self, stderr: Option<impl AsyncRead + Unpin>) -> Option<String> {
-        let mut last = None;
+        let mut last = LastWords::default();
         let mut lines = Lines::new(stderr);
         let number = self.number;
         while let Some(line) = lines.next().await {
-            last = Some(line.clone());
+            last.hear(&line);
             self.tell(Event::Logged { number, line });
         }
-        last
+        last.text()
     }
 
     fn tell(&self, event: Event) {

@@ -6,6 +6,7 @@
 
 mod crew;
 mod keeper;
+mod last_words;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};

@@ -55,7 +55,9 @@ fn stop_from_this_machine() {
     assert!(stdout(&["stop", &server.target]).contains("is stopping"));
     assert_eq!(server.end().code(), Some(0));
     // Nobody is there any more.
-    let words = [server.target.as_str(), "did not answer"];
+    let address = server.target.strip_prefix("grpc://").unwrap();
+    let nobody = format!("connection refused: nobody listens on {address}");
+    let words = [&nobody, "tensorfleet serve"];
     fails(&mut tensorfleet(&["status", &server.target]), 1, &words);
 }
 

@@ -57,8 +57,18 @@ fn training_outlives_its_tasks_and_goes_on_where_it_was() {
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().any(|name| name.starts_with("events.out")));
 
-    // The next one begins where this one ended, and stays up.
+    // There is nothing left to train up to a step that is past.
     let path = dir.path().to_str().unwrap();
+    let text = stdout(&["demo", "--steps=100", "--dir", path]);
+    assert!(text.starts_with("nothing to train"), "{text}");
+    for word in [path, "is at step 10", "--steps 100", "goes on"] {
+        assert!(text.contains(word), "'{word}' is not in: {text}");
+    }
+    let past = json(&["demo", "--json", "--steps=7", "--dir", path]);
+    assert_eq!(past["event"], "done");
+    assert_eq!(past["checkpoint"], done["checkpoint"]);
+
+    // The next one begins where this one ended, and stays up.
     let flags = ["demo", "--json", "--steps=110", "--keep", "--dir", path];
     let mut kept = Served::spawn(tensorfleet(&flags).stderr(Stdio::piped()));
     let mut events: Vec<Value> = Vec::new();

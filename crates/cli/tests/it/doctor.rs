@@ -10,14 +10,14 @@ use crate::binary::{Served, fails, free_port, output, stdout, tensorfleet};
 
 /// What it says in JSON; it must end with this code.
 #[track_caller]
-fn doctor(args: &[&str], code: i32) -> Value {
+pub(crate) fn doctor(args: &[&str], code: i32) -> Value {
     let output = output(&[&["doctor", "--json"], args].concat());
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The findings of the task with this name: their kinds and texts.
-fn findings(report: &Value, task: &str) -> String {
+pub(crate) fn findings(report: &Value, task: &str) -> String {
     let tasks = report["tasks"].as_array().unwrap();
     let patient = tasks.iter().find(|patient| patient["task"] == task);
     let list = patient.unwrap()["findings"].as_array().unwrap();
@@ -95,7 +95,8 @@ fn a_missing_task_is_named_with_what_to_do() {
     assert_eq!(report["well"], false);
     assert_eq!(findings(&report, "/job:ps/task:0"), "");
     let found = findings(&report, "/job:worker/task:0");
-    assert!(found.contains("nothing listens there"), "{found}");
+    let refused = format!("connection refused: nobody listens on localhost:{missing}");
+    assert!(found.contains(&refused), "{found}");
     assert!(
         found.contains("--job_name=worker --task_index=0"),
         "{found}"
@@ -103,7 +104,7 @@ fn a_missing_task_is_named_with_what_to_do() {
     // For people as well.
     let output = output(&["doctor", "--cluster", &cluster]);
     let text = String::from_utf8(output.stdout).unwrap();
-    let problem = format!("problem: /job:worker/task:0 at localhost:{missing}: nothing listens");
+    let problem = format!("problem: /job:worker/task:0 at localhost:{missing}: {refused}");
     assert!(text.contains(&problem), "{text}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(error, "error: the cluster is not well: 1 of 2 tasks\n");

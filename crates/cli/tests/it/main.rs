@@ -2,8 +2,10 @@
 
 mod ask;
 mod binary;
+mod checkpoint;
 mod demo;
 mod doctor;
 mod serve;
 mod signals;
+mod tensorflow;
 mod up;

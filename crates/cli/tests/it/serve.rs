@@ -1,5 +1,6 @@
 //! The ways to say which task a server is.
 
+use std::net::TcpListener;
 use std::path::Path;
 
 use crate::binary::{Served, fails, free_port, json, tensorfleet};
@@ -77,6 +78,19 @@ fn tf_config() {
 }
 
 #[test]
+fn a_taken_port_is_named_with_what_to_do() {
+    let held = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = held.local_addr().unwrap().port();
+    let address = format!("localhost:{port}");
+    let who = format!("ss -ltnp 'sport = :{port}'");
+    let words = [&address, "another process listens there", &who, "--bind"];
+    let hosts = format!("--worker_hosts={address}");
+    fails(&mut tensorfleet(&["serve", &hosts]), 1, &words);
+    let port = port.to_string();
+    fails(&mut tensorfleet(&["local", "--port", &port]), 1, &words);
+}
+
+#[test]
 fn server_defs_as_text_and_file() {
     let folder = tempfile::tempdir().unwrap();
     for from_file in [false, true] {
@@ -146,9 +160,13 @@ fn misuse_is_said_and_exits_with_two() {
     for (args, words) in cases {
         fails(&mut tensorfleet(args), 2, words);
     }
-    fails(
-        tensorfleet(&["serve"]).env("TF_CONFIG", "{"),
-        2,
-        &["TF_CONFIG"],
-    );
+    let task = |job: &str| format!(r#"{{"task": {{"type": "{job}", "index": 0}}}}"#);
+    for (config, words) in [
+        ("{".to_owned(), &["TF_CONFIG"][..]),
+        // It was set, so whoever set it hears what it lacks.
+        (task("worker"), &["TF_CONFIG is set but has no \"cluster\""]),
+        (task("ps"), &["no \"cluster\"", "/job:ps/task:0"]),
+    ] {
+        fails(tensorfleet(&["serve"]).env("TF_CONFIG", config), 2, words);
+    }
 }

@@ -102,7 +102,7 @@ fn a_dead_task_ends_the_cluster() {
 
 #[test]
 fn a_dead_task_is_started_again_if_asked() {
-    let mut up = Up::start(&["--ps=1", "--workers=1", "--restart"]);
+    let mut up = Up::start(&["--ps=1", "--workers=1", "--restart", "--log=info"]);
     signal(up.pid(0), "KILL");
     let ended = up.event();
     assert_eq!(ended["task"], "/job:ps/task:0");
@@ -110,6 +110,8 @@ fn a_dead_task_is_started_again_if_asked() {
         ended["how"].as_str().unwrap().contains("SIGKILL"),
         "{ended}"
     );
+    // That it had started is not what it died of.
+    assert_eq!(ended["last_words"], Value::Null);
     assert!(ended["restart_in_seconds"].as_f64().unwrap() > 0.0);
     let again = up.event();
     assert_eq!(again["event"], "restarted");
@@ -178,7 +180,12 @@ fn a_taken_port_is_reported_with_its_address() {
     let port = held.local_addr().unwrap().port();
     let base = format!("--base_port={port}");
     let address = format!("localhost:{port}");
-    let words = ["/job:ps/task:0", "did not come up", &address];
+    let words = [
+        "/job:ps/task:0",
+        "did not come up",
+        &address,
+        "another process listens there",
+    ];
     // With --restart too: it does not get better by itself.
     fails(&mut tensorfleet(&["up", "--ps=1", &base]), 1, &words);
     fails(
@@ -245,6 +252,8 @@ fn misuse_exits_with_two() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["up", "--job=reader"], &["--job reader", "reader=2"]),
         (&["up", "--ps=1", "--job=ps=1"], &["Duplicate job"]),
+        (&["up", "--job=ps=0"], &["0 tasks", "--workers 1"]),
+        (&["up", "--ps=0", "--workers=0"], &["0 tasks"]),
         (&["up", "--grace=-1"], &["--grace"]),
         (&["up", "--config=no_such_field: 1"], &["--config"]),
         (&["up", "--in-process", "--restart"], &["--restart"]),

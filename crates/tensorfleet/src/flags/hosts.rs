@@ -95,6 +95,18 @@ pub(super) fn tf_config() -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
+/// How an error begins where no cluster is named: whoever set `TF_CONFIG` hears that it was read.
+///
+/// ```
+/// assert_eq!(tensorfleet::flags::no_cluster(), "no cluster"); // TF_CONFIG is not set here
+/// ```
+pub fn no_cluster() -> &'static str {
+    match tf_config() {
+        Some(_) => "no cluster (TF_CONFIG is set but has no \"cluster\")",
+        None => "no cluster",
+    }
+}
+
 fn read_cluster(argument: &str) -> Result<ClusterSpec> {
     if argument.trim_start().starts_with('{') {
         return ClusterSpec::parse_json(argument).map_err(|status| status.context("--cluster"));

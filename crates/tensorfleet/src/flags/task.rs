@@ -10,11 +10,11 @@ use tensorfleet_status::{Code, Result, Status, failed_precondition};
 /// Jobs whose task 0 leads the others.
 const CHIEFS: [&str; 2] = ["chief", "master"];
 /// The job that leads where there is no chief.
-const WORKER: &str = "worker";
+pub(super) const WORKER: &str = "worker";
 /// The job that holds variables.
 const PS: &str = "ps";
 /// The job that looks on from outside the cluster.
-const EVALUATOR: &str = "evaluator";
+pub(super) const EVALUATOR: &str = "evaluator";
 
 /// What this process is.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -137,9 +137,21 @@ fn evaluators_are_outside() {
 
 #[test]
 fn nothing_is_a_cluster_of_its_own_if_wanted() {
-    for nothing in [None, Some("{}"), Some(r#"{"cluster": {}}"#)] {
+    let alone = r#"{"task": {"type": "worker", "index": 0}}"#;
+    for nothing in [
+        None,
+        Some("{}"),
+        Some(r#"{"cluster": {}}"#),
+        Some(r#"{"environment": "cloud"}"#),
+        Some(alone),
+    ] {
         assert_eq!(placed(&[], nothing).unwrap(), "nowhere");
     }
+    let evaluator = r#"{"task": {"type": "evaluator", "index": 0}}"#;
+    assert_eq!(
+        placed(&[], Some(evaluator)).unwrap(),
+        "/job:evaluator/task:0"
+    );
     let error = ClusterFlags::default().task().unwrap_err();
     assert!(error.message().contains("--ps_hosts"), "{error}");
     let task = ClusterFlags::default().task_or_local().unwrap();
@@ -194,7 +206,13 @@ fn says_what_is_wrong() {
     let verbs = format!(r#"{{{CLUSTER}, "rpc_layer": "verbs", "task": {{"type": "ps"}}}}"#);
     let error = ClusterFlags::default().find_with(Some(&verbs)).unwrap_err();
     assert!(error.message().contains("only \"grpc\""), "{error}");
-    let alone = r#"{"task": {"type": "worker", "index": 0}}"#;
-    let error = placed(&[], Some(alone)).unwrap_err();
-    assert!(error.contains("no jobs"), "{error}");
+    for (job, index) in [("worker", 1), ("ps", 0)] {
+        let homeless = format!(r#"{{"task": {{"type": "{job}", "index": {index}}}}}"#);
+        let error = placed(&[], Some(&homeless)).unwrap_err();
+        let task = format!("/job:{job}/task:{index}");
+        assert!(
+            error.contains("has no \"cluster\"") && error.contains(&task),
+            "{error}"
+        );
+    }
 }

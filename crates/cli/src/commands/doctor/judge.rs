@@ -13,6 +13,9 @@ use super::examine::{Failure, resolve};
 /// Clocks that differ by more seconds than this are worth a word.
 const SKEW: f64 = 1.0;
 
+/// What to do where one target does not lead to the others.
+const NAME_THE_CLUSTER: &str = "name the whole cluster, with --cluster='{\"JOB\": [\"HOST:PORT\", …]}' or with --ps_hosts and --worker_hosts, to examine the other tasks";
+
 /// Something to know about a task or a cluster.
 #[derive(Debug, PartialEq)]
 pub(super) struct Finding {
@@ -130,7 +133,7 @@ fn failed(patient: &Patient, failure: &Failure, cluster: Option<&ClusterSpec>) -
             "correct the name in the cluster, or make it known in DNS or /etc/hosts",
         ),
         Failure::Refused => Finding::serious(
-            "nothing listens there (connection refused)",
+            format!("connection refused: nobody listens on {address}"),
             match (&patient.expected, cluster) {
                 (Some(task), Some(cluster)) => format!(
                     "start it on that machine: tensorfleet serve --cluster='{}' --job_name={} --task_index={}",
@@ -138,7 +141,10 @@ fn failed(patient: &Patient, failure: &Failure, cluster: Option<&ClusterSpec>) -
                     task.job,
                     task.index
                 ),
-                _ => "start the server, or correct the port".to_owned(),
+                _ => {
+                    "start it with tensorfleet serve (or tensorfleet local), or correct the address"
+                        .to_owned()
+                }
             },
         ),
         Failure::Unreachable(error) => Finding::serious(
@@ -251,16 +257,35 @@ fn twin(patient: &Patient, all: &[Patient]) -> Option<Finding> {
     ))
 }
 
-/// A task that does not find the others.
-pub(super) fn blind(error: &Status, timeout: Duration) -> Finding {
+/// A task that does not find the others. `tells` is whether it said where they should be.
+pub(super) fn blind(error: &Status, timeout: Duration, tells: bool) -> Finding {
     let why = match error.code() {
         Code::DeadlineExceeded => format!("within {timeout:?}"),
         _ => format!("({error})"),
     };
     Finding::serious(
         format!("it does not reach all other tasks of its cluster {why}"),
-        "run doctor on its machine: the names must resolve and the ports be open there as well",
+        match tells {
+            true => "run doctor on its machine: the names must resolve and the ports be open there as well".to_owned(),
+            false => format!("it is a server of TensorFlow's, which does not tell where they are; {NAME_THE_CLUSTER}"),
+        },
     )
+}
+
+/// A server of TensorFlow's, which knows the other tasks of its cluster but does not tell where they are; `others` are
+/// those that it has and that were not examined.
+pub(super) fn secretive(others: &BTreeSet<TaskName>) -> Option<Finding> {
+    let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+    (!others.is_empty()).then(|| {
+        Finding::warning(
+            format!(
+                "it is a server of TensorFlow's, which does not tell where the other tasks of its cluster are; not \
+                 examined: {}",
+                others.join(", ")
+            ),
+            NAME_THE_CLUSTER,
+        )
+    })
 }
 
 /// What shows only when all tasks are seen together.

@@ -12,6 +12,7 @@ mod examine;
 mod judge;
 mod show;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -152,6 +153,8 @@ async fn from_targets(
 
 /// Lets every task look for the others, as it does when it opens a session.
 async fn check_sight(patients: &mut [Patient], timeout: Duration) {
+    let examined = patients.iter().filter_map(Patient::task).cloned();
+    let examined: BTreeSet<TaskName> = examined.collect();
     let mut waiting = JoinSet::new();
     for (place, patient) in patients.iter().enumerate() {
         let Some(client) = patient.examined.client.clone() else {
@@ -163,8 +166,19 @@ async fn check_sight(patients: &mut [Patient], timeout: Duration) {
         });
     }
     for (place, answer) in waiting.join_all().await {
-        if let (Err(error), Some(patient)) = (answer, patients.get_mut(place)) {
-            patient.findings.push(judge::blind(&error, timeout));
+        let Some(patient) = patients.get_mut(place) else {
+            continue;
+        };
+        let tells = patient.examined.status.is_some();
+        match answer {
+            Err(error) => patient.findings.push(judge::blind(&error, timeout, tells)),
+            Ok(seen) if !tells => {
+                let devices = seen.remote_device.iter();
+                let tasks = devices.filter_map(|device| TaskName::of_device(&device.name));
+                let others = tasks.filter(|task| !examined.contains(task)).collect();
+                patient.findings.extend(judge::secretive(&others));
+            }
+            Ok(_) => {}
         }
     }
 }

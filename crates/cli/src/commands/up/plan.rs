@@ -16,11 +16,15 @@ pub(super) fn plan(args: &UpArgs) -> Result<Plan> {
 
 /// Jobs and how many tasks each has, in the order in which they get their ports.
 fn jobs(args: &UpArgs) -> Result<Vec<(String, u32)>> {
-    let mut jobs = vec![
-        ("chief".to_owned(), u32::from(args.chief)),
-        ("ps".to_owned(), args.ps),
-        ("worker".to_owned(), args.workers),
+    let named = [
+        ("chief", args.chief.then_some(1)),
+        ("ps", args.ps),
+        ("worker", args.workers),
     ];
+    let named = named.into_iter();
+    let mut jobs: Vec<(String, u32)> = named
+        .filter_map(|(job, count)| Some((job.to_owned(), count?)))
+        .collect();
     for given in &args.jobs {
         let parsed = given.split_once('=');
         let parsed = parsed.and_then(|(job, count)| Some((job, count.parse().ok()?)));
@@ -37,9 +41,15 @@ fn jobs(args: &UpArgs) -> Result<Vec<(String, u32)>> {
         }
         jobs.push((job.to_owned(), count));
     }
+    if jobs.is_empty() {
+        return Ok(vec![("ps".to_owned(), 1), ("worker".to_owned(), 1)]);
+    }
     jobs.retain(|(_, count)| *count > 0);
     if jobs.is_empty() {
-        jobs = vec![("ps".to_owned(), 1), ("worker".to_owned(), 1)];
+        return Err(Misuse(
+            "0 tasks were asked for: a cluster has at least one, such as --workers 1".to_owned(),
+        )
+        .into());
     }
     Ok(jobs)
 }
@@ -104,6 +114,19 @@ mod tests {
             default,
             "ClusterSpec({'ps': ['localhost:9000'], 'worker': ['localhost:9001']})"
         );
+    }
+
+    #[test]
+    fn none_of_a_job_is_none() {
+        for none in ["--ps=0", "--job=ps=0", "--job=reader=0"] {
+            let flags = ["--base_port=9000", "--workers=1", none];
+            assert_eq!(
+                planned(&flags).unwrap(),
+                "ClusterSpec({'worker': ['localhost:9000']})"
+            );
+            let error = planned(&[none]).unwrap_err();
+            assert!(error.contains("0 tasks"), "{error}");
+        }
     }
 
     #[test]

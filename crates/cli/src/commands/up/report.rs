@@ -157,7 +157,7 @@ impl<'a> Report<'a> {
             return format!("{task} was told to stop and has left; the other tasks go on");
         }
         let last_words = match &ended.last_words {
-            Some(words) => format!(": {}", words.trim_start_matches("error: ")),
+            Some(words) => format!(": {words}"),
             None => String::new(),
         };
         match ended.pid {

@@ -111,3 +111,18 @@ fn every_failure_has_a_remedy() {
     }
     assert!(findings[1].remedy.contains("--job_name=ps --task_index=0"));
 }
+
+#[test]
+fn servers_that_do_not_tell_their_cluster() {
+    assert_eq!(secretive(&BTreeSet::new()), None);
+    let others = BTreeSet::from([TaskName::new("ps", 0), TaskName::new("ps", 1)]);
+    let found = secretive(&others).unwrap();
+    assert!(!found.serious);
+    let both = "/job:ps/replica:0/task:0, /job:ps/replica:0/task:1";
+    assert!(found.what.contains(both), "{found:?}");
+    assert!(found.remedy.contains("--cluster"), "{found:?}");
+    let late = Status::new(Code::DeadlineExceeded, "");
+    let remedy = |tells| blind(&late, Duration::from_secs(1), tells).remedy;
+    assert!(remedy(false).contains("--cluster"));
+    assert!(!remedy(true).contains("--cluster"));
+}
