@@ -44,6 +44,14 @@ fn shapes() -> Vec<(usize, usize, usize, bool, bool)> {
         (784, 10, 100, true, false),
         (100, 784, 100, false, true),
     ]);
+    // The layers of the benchmarked perceptron: forward, by the input, by the weights.
+    for (from, to) in [(784, 500), (500, 300), (300, 10)] {
+        all.extend([
+            (128, to, from, false, false),
+            (128, from, to, false, true),
+            (from, to, 128, true, false),
+        ]);
+    }
     all
 }
 

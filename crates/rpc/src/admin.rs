@@ -67,6 +67,9 @@ pub struct StatusResponse {
     /// Bytes that tasks on the same machine were given to read, since the start.
     #[prost(uint64, tag = "14")]
     pub lent_bytes: u64,
+    /// Lines to tasks on the same machine.
+    #[prost(uint64, tag = "15")]
+    pub lines: u64,
 }
 
 /// Asks the server to stop.
@@ -95,6 +98,7 @@ impl Admin {
         master: &Master,
         worker: &Worker,
         leases: &Leases,
+        lines: usize,
     ) -> StatusResponse {
         let (lent_tensors, lent_bytes) = leases.usage();
         let (worker_sessions, steps) = worker.usage();
@@ -114,6 +118,7 @@ impl Admin {
             cluster: Some(self.cluster.clone()),
             lent_tensors: lent_tensors as u64,
             lent_bytes,
+            lines: lines as u64,
         }
     }
 

@@ -5,6 +5,7 @@ mod direct;
 pub mod grpc;
 mod idle;
 mod lanes;
+mod line;
 mod listen;
 mod local_cluster;
 mod master_client;

@@ -9,6 +9,7 @@ use tensorfleet_status::Result;
 
 use crate::direct::Reader;
 use crate::grpc::{Channel, KeepAlive, Limits};
+use crate::line::Lines;
 use crate::remote::RemoteWorker;
 
 /// The tasks of a cluster as one of them sees them.
@@ -19,6 +20,8 @@ pub(crate) struct GrpcPeers {
     addresses: BTreeMap<TaskName, String>,
     limits: Limits,
     direct_transfers: bool,
+    /// `None` if tasks on this machine are called as all others.
+    lines: Option<Arc<Lines>>,
     keepalive: Option<KeepAlive>,
     opened: Mutex<BTreeMap<TaskName, Arc<RemoteWorker>>>,
 }
@@ -29,6 +32,7 @@ impl GrpcPeers {
         addresses: BTreeMap<TaskName, String>,
         limits: Limits,
         direct_transfers: bool,
+        lines: Option<Arc<Lines>>,
         keepalive: Option<KeepAlive>,
     ) -> GrpcPeers {
         GrpcPeers {
@@ -37,6 +41,7 @@ impl GrpcPeers {
             addresses,
             limits,
             direct_transfers,
+            lines,
             keepalive,
             opened: Mutex::default(),
         }
@@ -76,7 +81,8 @@ impl Peers for GrpcPeers {
             self.keepalive.clone(),
         );
         let reader = Reader::new(self.direct_transfers);
-        let worker = Arc::new(RemoteWorker::new(task.clone(), channel, reader));
+        let lines = self.lines.clone();
+        let worker = Arc::new(RemoteWorker::new(task.clone(), channel, reader, lines));
         opened.insert(task.clone(), worker.clone());
         Some(worker)
     }
@@ -88,6 +94,7 @@ impl Peers for GrpcPeers {
             addresses: addresses(&ClusterSpec::from_cluster_def(cluster)?),
             limits: self.limits.clone(),
             direct_transfers: self.direct_transfers,
+            lines: self.lines.clone(),
             keepalive: self.keepalive.clone(),
             opened: Mutex::default(),
         }))

@@ -1,5 +1,6 @@
 //! [`RemoteWorker`]: another task's worker behind a channel.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
@@ -10,21 +11,32 @@ use tensorfleet_status::{Result, Status};
 
 use crate::direct::{Location, Reader};
 use crate::grpc::{CallOptions, Channel};
+use crate::line::{Lines, Method, ToTask};
 
 /// A sender that takes no notice for so long ends its lease by itself.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longer requests are sent in a stream of their own, past which others can go.
+const ON_LINE: usize = 64 << 10;
 
 /// A worker in another process.
 pub(crate) struct RemoteWorker {
     task: TaskName,
     channel: Channel,
     reader: Reader,
+    line: ToTask,
 }
 
 impl RemoteWorker {
-    pub(crate) fn new(task: TaskName, channel: Channel, reader: Reader) -> RemoteWorker {
+    pub(crate) fn new(
+        task: TaskName,
+        channel: Channel,
+        reader: Reader,
+        lines: Option<Arc<Lines>>,
+    ) -> RemoteWorker {
         RemoteWorker {
             task,
+            line: ToTask::new(channel.clone(), lines),
             channel,
             reader,
         }
@@ -57,11 +69,45 @@ impl RemoteWorker {
         answer.map_err(|status| self.explain(status, path))
     }
 
+    /// A call of a step: on the line if there is one.
+    fn step_call<'a, Q, A>(
+        &'a self,
+        method: Method,
+        request: Q,
+        wait_for_ready: bool,
+    ) -> Answer<'a, A>
+    where
+        Q: Message + 'a,
+        A: Message + Default + 'a,
+    {
+        Box::pin(async move { self.step_ask(method, &request, wait_for_ready).await })
+    }
+
+    async fn step_ask<Q: Message, A: Message + Default>(
+        &self,
+        method: Method,
+        request: &Q,
+        wait_for_ready: bool,
+    ) -> Result<A> {
+        match self.line.current() {
+            Some(line) if request.encoded_len() <= ON_LINE => {
+                let answer = line.call(method, request).await;
+                answer.map_err(|status| self.explain(status, method.path()))
+            }
+            _ => self.ask(method.path(), request, wait_for_ready).await,
+        }
+    }
+
     /// Tells the sender that it need not keep a tensor any longer; nobody waits for that.
     fn finished(&self, request_id: i64) {
+        let request = pb::MarkRecvFinishedRequest { request_id };
+        if let Some(line) = self.line.current()
+            && line.tell(Method::MarkRecvFinished, &request).is_ok()
+        {
+            return;
+        }
         let channel = self.channel.clone();
         tokio::spawn(async move {
-            let request = pb::MarkRecvFinishedRequest { request_id };
             let options = CallOptions {
                 deadline: Some(tokio::time::Instant::now() + FINISH_TIMEOUT),
                 wait_for_ready: false,
@@ -128,14 +174,14 @@ impl WorkerApi for RemoteWorker {
     }
 
     fn run_graph(&self, request: pb::RunGraphRequest) -> Answer<'_, pb::RunGraphResponse> {
-        self.call(path::RUN_GRAPH, request, false)
+        self.step_call(Method::RunGraph, request, false)
     }
 
     fn cleanup_graph(
         &self,
         request: pb::CleanupGraphRequest,
     ) -> Answer<'_, pb::CleanupGraphResponse> {
-        self.call(path::CLEANUP_GRAPH, request, true)
+        self.step_call(Method::CleanupGraph, request, true)
     }
 
     fn cleanup_all(&self, request: pb::CleanupAllRequest) -> Answer<'_, pb::CleanupAllResponse> {
@@ -150,7 +196,7 @@ impl WorkerApi for RemoteWorker {
             if self.channel.is_same_host() {
                 self.reader.offer(&mut request);
             }
-            let mut answer = self.ask(path::RECV_TENSOR, &request, false).await?;
+            let mut answer = self.step_ask(Method::RecvTensor, &request, false).await?;
             let Some(location) = Location::of(&answer) else {
                 return Ok(answer);
             };
@@ -160,7 +206,7 @@ impl WorkerApi for RemoteWorker {
                 Err(error) => {
                     tracing::debug!("{} sends its tensors in messages: {error}", self.task);
                     request.transport_options = None;
-                    answer = self.ask(path::RECV_TENSOR, &request, false).await?;
+                    answer = self.step_ask(Method::RecvTensor, &request, false).await?;
                 }
             }
             Ok(answer)

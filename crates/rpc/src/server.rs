@@ -23,6 +23,7 @@ use crate::admin::Admin;
 use crate::direct::Leases;
 use crate::grpc::{KeepAlive, Limits, serve};
 use crate::idle::{collect, trim};
+use crate::line::Lines;
 use crate::listen::listen;
 use crate::peers::{GrpcPeers, addresses};
 use crate::services::Services;
@@ -47,7 +48,8 @@ pub struct ServerOptions {
     pub session_idle: Option<Duration>,
     /// Who has it may stop the server; without one only this machine may.
     pub admin_token: Option<String>,
-    /// Whether large tensors are read out of the memory of tasks on the same machine.
+    /// Whether tasks on the same machine read large tensors out of each other's memory and talk about their steps on a
+    /// Unix socket.
     pub direct_transfers: bool,
     /// Another task that says nothing for this long, though a call waits for it and it is asked, is taken
     /// for gone: the call fails with UNAVAILABLE. `None` waits for ever.
@@ -108,7 +110,8 @@ impl Server {
             .port();
         let target = spec.target(port)?;
         let runtime = Builder::new_multi_thread()
-            .worker_threads(cores().max(2))
+            // They only pass messages on: more of them wake each other more often than they help each other.
+            .worker_threads((cores() / 2).max(1))
             .thread_name("rpc")
             .enable_all()
             .build()
@@ -120,11 +123,16 @@ impl Server {
             task.clone(),
             target.trim_start_matches("grpc://").to_owned(),
         );
+        let lines = options.direct_transfers.then(|| {
+            let most = options.limits.max_message_bytes;
+            Arc::new(Lines::new(most, options.peer_timeout))
+        });
         let peers = Arc::new(GrpcPeers::new(
             task.clone(),
             addresses,
             options.limits.clone(),
             options.direct_transfers,
+            lines.clone(),
             options.peer_timeout.map(|timeout| KeepAlive {
                 timeout,
                 path: path::GET_STATUS,
@@ -163,9 +171,13 @@ impl Server {
             worker,
             admin,
             leases: Leases::new(options.direct_transfers),
+            lines,
             max_message_bytes: options.limits.max_message_bytes,
             calls: AtomicU64::new(0),
         });
+        if let Some(lines) = &services.lines {
+            lines.set_services(&services);
+        }
         Ok(Server {
             spec,
             target,
@@ -280,6 +292,9 @@ impl Server {
             let mut meanwhile = JoinSet::new();
             meanwhile.spawn(collect(services.clone(), idle));
             meanwhile.spawn(trim(services.clone()));
+            if let Some(lines) = &services.lines {
+                meanwhile.spawn(lines.clone().listen());
+            }
             run(listener, services, limits, stop).await;
             drop(meanwhile);
             drop(stopped);
@@ -315,16 +330,25 @@ impl Drop for TellStopped {
 /// Serves until told to stop, then for the grace period.
 async fn run(listener: TcpListener, services: Arc<Services>, limits: Limits, stop: StopOrders) {
     let (tell, stopping) = watch::channel(false);
-    let serving = serve(listener, services.clone(), limits, stopping);
+    let lines_end = async {
+        let mut stopping = stopping.clone();
+        // Fails only if nobody can say it any more.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+        if let Some(lines) = &services.lines {
+            lines.drain().await;
+        }
+    };
+    let calls_end = serve(listener, services.clone(), limits, stopping.clone());
+    let serving = async { tokio::join!(calls_end, lines_end) };
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
-        () = &mut serving => return,
+        _ = &mut serving => return,
         () = stop.told() => {}
     }
     tell.send_replace(true);
     let drained = tokio::select! {
         biased;
-        () = &mut serving => true,
+        _ = &mut serving => true,
         () = stop.end_of_grace() => false,
     };
     if !drained {

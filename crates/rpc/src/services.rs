@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::admin::{self, Admin};
 use crate::direct::Leases;
 use crate::grpc::{Call, Frames, Service, message};
+use crate::line::{self, Lines};
 
 /// Everything behind one port.
 pub(crate) struct Services {
@@ -22,6 +23,8 @@ pub(crate) struct Services {
     pub(crate) worker: Arc<Worker>,
     pub(crate) admin: Admin,
     pub(crate) leases: Leases,
+    /// `None` if tasks on this machine are called as all others.
+    pub(crate) lines: Option<Arc<Lines>>,
     pub(crate) max_message_bytes: usize,
     /// How many calls there were.
     pub(crate) calls: AtomicU64,
@@ -50,7 +53,7 @@ impl Services {
             .deadline
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let body = call.message;
-        match call.path.as_str() {
+        match &*call.path {
             master::RUN_STEP => {
                 self.answer(body, |request| m.run_step_within(request, time))
                     .await
@@ -117,8 +120,18 @@ impl Services {
             worker::CLEANUP_ALL => self.answer(body, |request| w.cleanup_all(request)).await,
             worker::LOGGING => self.answer(body, |request| w.logging(request)).await,
 
+            line::OPEN => {
+                self.answer(body, |request| async move {
+                    let lines = self.lines.as_ref();
+                    lines
+                        .ok_or_else(|| unimplemented!("lines are switched off"))?
+                        .offer(&request)
+                })
+                .await
+            }
             admin::STATUS => {
-                let status = self.admin.status(m, w, &self.leases);
+                let lines = self.lines.as_ref().map_or(0, |lines| lines.count());
+                let status = self.admin.status(m, w, &self.leases, lines);
                 self.answer(body, |_: admin::StatusRequest| async { Ok(status) })
                     .await
             }

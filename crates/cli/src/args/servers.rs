@@ -144,7 +144,8 @@ pub(crate) struct ServerArgs {
         default_value_t = 2_147_483_647
     )]
     pub(crate) max_message_bytes: u32,
-    /// Send large tensors in messages also to tasks on the same machine, which otherwise read them out of memory.
+    /// Treat tasks on the same machine like all others: by default they read large tensors out of each other's memory and
+    /// talk about their steps on a Unix socket.
     #[arg(long = "no_direct_transfers", alias = "no-direct-transfers")]
     pub(crate) no_direct_transfers: bool,
     /// Who has this token may stop the server; without one only this machine may.

@@ -83,7 +83,7 @@ fn unpack<M: Message + Default>(type_url: &str, any: Option<&Any>) -> Option<M> 
 }
 
 /// What processes that can name each other by pid have in common; `None` if that cannot be told.
-fn host() -> Option<&'static str> {
+pub(crate) fn host() -> Option<&'static str> {
     static HOST: OnceLock<Option<String>> = OnceLock::new();
     let find = || {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use bytes::{Buf, BufMut};
+use bytes::{Buf, BufMut, Bytes};
 use flate2::read::{GzDecoder, ZlibDecoder};
 use h2::RecvStream;
 use prost::Message;
@@ -48,6 +48,23 @@ pub(crate) fn decode<M: Message + Default>(frames: Frames) -> Result<M> {
         tracing::debug!("a message could not be parsed: {error}");
         internal!("{UNPARSABLE}")
     })
+}
+
+/// Decodes a message that came whole, with its prefix.
+pub(crate) fn decode_whole<M: Message + Default>(message: Bytes, limit: usize) -> Result<M> {
+    decode(unwrap(message, limit)?)
+}
+
+/// Takes the prefix off a message that came whole and is not compressed.
+pub(crate) fn unwrap(message: Bytes, limit: usize) -> Result<Frames> {
+    let mut frames = Frames::default();
+    frames.push(message);
+    if frames.remaining() < PREFIX
+        || read_prefix(&mut frames, limit)? != (false, frames.remaining())
+    {
+        return Err(internal!("{UNPARSABLE}"));
+    }
+    Ok(frames)
 }
 
 /// Reads the one message of a unary call, which came in this `grpc-encoding`.

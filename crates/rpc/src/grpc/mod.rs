@@ -21,13 +21,14 @@ pub(crate) mod message;
 mod progress;
 mod server;
 mod socket;
-mod status;
+pub(crate) mod status;
 mod timeout;
 
 pub use client::{CallOptions, Channel};
 pub use frames::Frames;
 pub use keepalive::KeepAlive;
 pub use message::encode;
+pub(crate) use server::guarded;
 pub use server::{Call, Service, serve};
 
 /// Tuning of connections; both ends use the same.

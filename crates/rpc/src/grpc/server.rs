@@ -1,5 +1,6 @@
 //! The server side: one task per connection, one per call.
 
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +35,7 @@ const STALLED: Duration = Duration::from_millis(500);
 /// One unary call as it came in.
 pub struct Call {
     /// `/service/method`.
-    pub path: String,
+    pub path: Cow<'static, str>,
     /// The request's message.
     pub message: Frames,
     /// The request's headers.
@@ -187,7 +188,7 @@ impl<S: Service> Connection<S> {
             let encoding = head.headers.get("grpc-encoding");
             let encoding = encoding.map(HeaderValue::as_bytes);
             let message = message::read(&mut body, limit, encoding).await?;
-            let path = head.uri.path().to_owned();
+            let path = head.uri.path().to_owned().into();
             let headers = head.headers;
             service
                 .call(Call {
@@ -199,11 +200,9 @@ impl<S: Service> Connection<S> {
                 })
                 .await
         };
-        let mut call = pin!(call);
-        let call = poll_fn(|context| catch(|| call.as_mut().poll(context)));
         let result = tokio::select! {
             biased;
-            result = call => result,
+            result = guarded(call) => result,
             // The client cancelled or is gone: whatever the call waits for is dropped with it.
             _ = poll_fn(|context| respond.poll_reset(context)) => return,
             () = expired(deadline) => Err(deadline_exceeded!("Deadline Exceeded")),
@@ -216,7 +215,12 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// A panic in a call fails that call.
+/// A call whose panic fails that call only.
+pub(crate) async fn guarded<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut call = pin!(call);
+    poll_fn(|context| catch(|| call.as_mut().poll(context))).await
+}
+
 fn catch<T>(poll: impl FnOnce() -> Poll<Result<T>>) -> Poll<Result<T>> {
     catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|panic| {
         let text = panic_text(&*panic);

@@ -28,22 +28,36 @@ pub(crate) fn write(headers: &mut HeaderMap, status: Option<&Status>) {
     if let Ok(value) = HeaderValue::from_str(&percent_encode(&cut(status.message()))) {
         headers.insert("grpc-message", value);
     }
-    let mut payloads = GrpcPayloadContainer::default();
+    let details = details(status);
+    if !details.payloads.is_empty()
+        && let Ok(value) = HeaderValue::from_str(&STANDARD_NO_PAD.encode(details.encode_to_vec()))
+    {
+        headers.insert("grpc-status-details-bin", value);
+    }
+}
+
+/// What a status carries besides code and text.
+pub(crate) fn details(status: &Status) -> GrpcPayloadContainer {
+    let mut details = GrpcPayloadContainer::default();
     for payload in status.payloads() {
-        payloads
+        details
             .payloads
             .insert(payload.url.clone(), payload.value.clone());
     }
     if status.is_derived() {
-        payloads
+        details
             .payloads
             .insert(DERIVED_STATUS_URL.to_owned(), Default::default());
     }
-    if !payloads.payloads.is_empty()
-        && let Ok(value) = HeaderValue::from_str(&STANDARD_NO_PAD.encode(payloads.encode_to_vec()))
-    {
-        headers.insert("grpc-status-details-bin", value);
-    }
+    details
+}
+
+/// Puts back what [`details`] took out.
+pub(crate) fn with_details(status: Status, details: GrpcPayloadContainer) -> Status {
+    let payloads = details.payloads.into_iter();
+    payloads.fold(status, |status, (url, value)| {
+        status.with_payload(url, value)
+    })
 }
 
 /// The result of a call from its trailers.
@@ -59,17 +73,14 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<()> {
             ));
         }
     };
-    let mut status = Status::new(
+    let status = Status::new(
         code,
         percent_decode(text("grpc-message").unwrap_or_default()),
     );
     let details = text("grpc-status-details-bin")
         .and_then(|value| LENIENT.decode(value).ok())
         .and_then(|bytes| GrpcPayloadContainer::decode(bytes.as_slice()).ok());
-    for (url, value) in details.into_iter().flat_map(|details| details.payloads) {
-        status = status.with_payload(url, value);
-    }
-    Err(status)
+    Err(with_details(status, details.unwrap_or_default()))
 }
 
 /// A failure of the connection or the stream below a call.

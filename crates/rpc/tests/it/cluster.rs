@@ -171,7 +171,7 @@ impl Service for Answers {
 
 impl Answers {
     fn answer(&self, call: Call) -> Result<Segments> {
-        match call.path.as_str() {
+        match &*call.path {
             path::GET_STATUS => {
                 let device = pb::DeviceAttributes {
                     name: self.device.clone(),

@@ -16,6 +16,20 @@ use tokio::runtime::{Builder, Runtime};
 /// Nothing here takes this long unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A queue, and all that is done with it, on the second task.
+pub(crate) fn remote_queue(name: &str) -> String {
+    let mut text = String::new();
+    for line in queue(name).lines() {
+        text.push_str(line);
+        // Literal constants have no device; they go where they are used.
+        if line.contains('(') {
+            text.push_str(" @/job:worker/task:1/device:CPU:0");
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// A queue and everything the tests do with it; the name is where its state lives.
 pub(crate) fn queue(name: &str) -> String {
     format!(

@@ -7,22 +7,8 @@ use tensorfleet_rpc::{Server, ServerOptions};
 use tensorfleet_status::Code;
 
 use crate::cluster::{free_address, task, task_with};
-use crate::common::{PATIENCE, assert_status, put, queue, run, session, value, wait_until};
+use crate::common::{PATIENCE, assert_status, put, remote_queue, run, session, value, wait_until};
 use crate::proxy::Proxy;
-
-/// A queue, and all that is done with it, on the second task.
-fn remote_queue(name: &str) -> String {
-    let mut text = String::new();
-    for line in queue(name).lines() {
-        text.push_str(line);
-        // Literal constants have no device; they go where they are used.
-        if line.contains('(') {
-            text.push_str(" @/job:worker/task:1/device:CPU:0");
-        }
-        text.push('\n');
-    }
-    text
-}
 
 /// A master and a worker that meet through a proxy.
 struct Far {
@@ -37,6 +23,8 @@ impl Far {
         let proxy = Proxy::new(&other);
         let options = ServerOptions {
             peer_timeout: Some(peer_timeout),
+            // They are to be as far from each other as the proxy makes them.
+            direct_transfers: false,
             ..ServerOptions::default()
         };
         let seen = [own.clone(), proxy.address().to_owned()];

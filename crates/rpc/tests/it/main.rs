@@ -9,6 +9,7 @@ mod discovery;
 mod handles;
 mod hostile;
 mod lifecycle;
+mod line;
 mod local;
 mod lost_peers;
 mod many;
