@@ -22,6 +22,7 @@ use tensorfleet::train::{
     StopAtStepHook, SyncReplicas, export_meta_graph, get_or_create_global_step,
 };
 use tensorfleet::{ClusterSpec, Code, DType, Graph, LocalCluster, Result, init};
+use tracing_subscriber::filter::LevelFilter;
 
 #[derive(Parser)]
 #[command(rename_all = "snake_case")]
@@ -53,6 +54,12 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
+    // Says who is awaited, and what was lost.
+    tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::WARN)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
     let Some(task) = args.cluster.find()? else {
         return alone(&args);
     };
@@ -117,8 +124,8 @@ fn train(args: &Args, cluster: &ClusterSpec, role: &Role, target: &str) -> Resul
         .target(target)
         .is_chief(role.is_chief)
         .save_checkpoint_steps(args.save_steps)
-        .hook(optimizer.make_session_run_hook(role.is_chief, Some(0))?)
-        .hook(StopAtStepHook::at(args.steps));
+        .hook(StopAtStepHook::at(args.steps))
+        .hook(optimizer.make_session_run_hook(role.is_chief, Some(0))?);
     if let Some(dir) = &args.dir {
         session = session.checkpoint_dir(dir);
     }

@@ -24,6 +24,7 @@ use tensorfleet::train::{
     StopAtStepHook, export_meta_graph, get_or_create_global_step,
 };
 use tensorfleet::{ClusterSpec, DType, Graph, LocalCluster, Result, init};
+use tracing_subscriber::filter::LevelFilter;
 
 #[derive(Parser)]
 #[command(rename_all = "snake_case")]
@@ -52,6 +53,12 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
+    // Says who is awaited, and what was lost.
+    tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::WARN)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
     let Some(task) = args.cluster.find()? else {
         return alone(&args);
     };

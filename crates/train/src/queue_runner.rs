@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use prost::Message;
 use tensorfleet_client::{Code, Graph, Item, Operation, Session, keys};
@@ -9,6 +10,9 @@ use tensorfleet_proto as pb;
 use tensorfleet_status::{Result, Status, invalid_argument};
 
 use crate::coordinator::Coordinator;
+
+/// How long closing a session may take whose thread has failed.
+const CLOSING: Duration = Duration::from_secs(10);
 
 /// One thread per enqueue op, each running it over and over until the queue is closed or the coordinator
 /// asks to stop.
@@ -128,7 +132,13 @@ impl Filler {
             }
             // Stopping cancels what waits.
             Err(_) if self.coordinator.should_stop() => Ok(()),
-            result => result,
+            Err(status) => {
+                // Whoever waits for what this thread will not bring must not wait for ever.
+                self.coordinator.request_stop_with(status.clone());
+                let _ = self.session.close_within(CLOSING);
+                Err(status)
+            }
+            Ok(()) => Ok(()),
         }
     }
 

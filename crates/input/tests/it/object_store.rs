@@ -1,4 +1,4 @@
-//! Datasets out of object stores: one in memory, one that answers as S3 does, and a web server.
+//! Datasets out of object stores: one in memory, one that answers as S3 and Google Cloud Storage do, and a web server.
 
 mod server;
 
@@ -18,7 +18,7 @@ use tensorfleet_tensor::{Bytes, DType};
 use server::Server;
 
 /// Set in the process that reads as its environment tells.
-const CHILD: &str = "TENSORFLEET_TEST_READS_S3";
+const CHILD: &str = "TENSORFLEET_TEST_READS_A_STORE";
 
 const LARGE: usize = 1 << 20;
 
@@ -163,34 +163,79 @@ fn a_file_is_asked_for_in_blocks_of_bounded_size_once_each() {
     assert!(ranges.iter().all(|(from, to)| to - from <= 4 << 20));
 }
 
-/// Credentials and the address of the store come from the environment, so a process of its own reads it.
-#[test]
-fn s3_is_read_as_the_environment_tells() {
+/// Reads a store of which the environment says where it is and who reads. That is why a process of its own reads it:
+/// the same test, called again. Whom the server saw reading is returned.
+fn check_by_environment(
+    test: &str,
+    scheme: &str,
+    remedy: &str,
+    environment: impl FnOnce(&Server) -> Vec<(&'static str, String)>,
+) -> Vec<String> {
     if std::env::var_os(CHILD).is_some() {
-        check_files("s3://bucket");
-        check_patterns("s3://bucket");
-        let words = ["s3://private/x", "AWS_ACCESS_KEY_ID"];
-        assert_says(&error("s3://private/x"), Code::PermissionDenied, &words);
-        return;
+        let base = format!("{scheme}://bucket");
+        check_files(&base);
+        check_patterns(&base);
+        let private = format!("{scheme}://private/x");
+        let words = [private.as_str(), remedy];
+        assert_says(&error(private.as_str()), Code::PermissionDenied, &words);
+        std::process::exit(0);
     }
     let server = Server::start(objects());
     server.fail_next(2);
-    let test = "object_store::s3_is_read_as_the_environment_tells";
+    let test = format!("object_store::{test}");
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", &test, "--nocapture"])
         .env(CHILD, "1")
-        .env("AWS_ENDPOINT_URL", server.url())
-        .env("AWS_ALLOW_HTTP", "true")
-        .env("AWS_ACCESS_KEY_ID", "reader")
-        .env("AWS_SECRET_ACCESS_KEY", "secret")
-        .env("AWS_REGION", "here-1")
+        .envs(environment(&server))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stderr);
     assert!(child.status.success(), "{said}");
-    let signatures = server.signatures();
-    let by_reader = |signature: &String| signature.contains("Credential=reader/");
-    assert!(!signatures.is_empty() && signatures.iter().all(by_reader));
+    let readers = server.signatures();
+    assert!(!server.ranges().is_empty());
+    readers
+}
+
+#[test]
+fn s3_is_read_as_the_environment_tells() {
+    let test = "s3_is_read_as_the_environment_tells";
+    let readers = check_by_environment(test, "s3", "AWS_ACCESS_KEY_ID", |server| {
+        vec![
+            ("AWS_ENDPOINT_URL", server.url()),
+            ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ("AWS_ACCESS_KEY_ID", "reader".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+            ("AWS_REGION", "here-1".to_owned()),
+        ]
+    });
+    let by_reader = |reader: &String| reader.contains("Credential=reader/");
+    assert!(!readers.is_empty() && readers.iter().all(by_reader));
+}
+
+#[test]
+fn google_cloud_storage_is_read_as_the_environment_tells() {
+    let test = "google_cloud_storage_is_read_as_the_environment_tells";
+    let remedy = "GOOGLE_APPLICATION_CREDENTIALS";
+    let readers = check_by_environment(test, "gs", remedy, |server| {
+        vec![
+            ("GOOGLE_BASE_URL", server.url()),
+            ("GOOGLE_BEARER_TOKEN", "reader".to_owned()),
+        ]
+    });
+    assert!(!readers.is_empty() && readers.iter().all(|reader| reader == "Bearer reader"));
+}
+
+#[test]
+fn public_data_of_google_cloud_storage_is_read_without_credentials() {
+    let test = "public_data_of_google_cloud_storage_is_read_without_credentials";
+    let remedy = "GOOGLE_SKIP_SIGNATURE";
+    let readers = check_by_environment(test, "gs", remedy, |server| {
+        vec![
+            ("GOOGLE_BASE_URL", server.url()),
+            ("GOOGLE_SKIP_SIGNATURE", "true".to_owned()),
+        ]
+    });
+    assert!(readers.is_empty(), "{readers:?}");
 }
 
 #[test]

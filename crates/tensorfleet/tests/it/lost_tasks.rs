@@ -1,10 +1,12 @@
 //! Training runs of real processes, some of which are killed: they end at their last step with a correct model, and no
 //! more steps are lost than lie between checkpoints.
 
+use std::time::Duration;
+
 use tensorfleet::train::latest_checkpoint;
 
-use crate::program::assert_at_last;
-use crate::tasks::{PS, Tasks, assert_learned};
+use crate::program::{assert_at_last, assert_fall};
+use crate::tasks::{CHIEF, PS, Tasks, assert_learned};
 
 /// Numbers that look random and are always the same.
 struct Random(u64);
@@ -49,7 +51,7 @@ fn training_outlives_a_ps_killed_three_times_and_workers_killed_at_random() {
         tasks.wait_for_steps(60 + random.below(200) as usize);
         let task = random.below(tasks.len() as u64) as usize;
         if task == PS {
-            lost.push(tasks.restart_ps());
+            lost.push(tasks.lose(PS));
         } else {
             worker_kills += 1;
             tasks.restart(task);
@@ -72,12 +74,41 @@ fn synchronous_training_outlives_a_killed_ps_and_a_killed_worker() {
     let dir = dir.path().to_str().unwrap();
     let mut tasks = Tasks::start("sync_trainer", 3, &flags(dir, LAST_STEP, SAVE_STEPS));
     tasks.wait_for_steps(250);
-    let lost = tasks.restart_ps();
+    let lost = tasks.lose(PS);
     tasks.wait_for_steps(50);
     let last = tasks.len() - 1;
     tasks.restart(last);
     tasks.finish();
     assert_lost(&[lost], SAVE_STEPS);
+    let newest = latest_checkpoint(dir).unwrap().unwrap();
+    assert_at_last(&newest, LAST_STEP);
+    assert_learned(&newest);
+}
+
+/// Both workers make a step. The other one waits while the chief is away, wherever the chief was in its step, and goes
+/// on when it is back.
+#[test]
+fn synchronous_training_outlives_a_chief_killed_at_random_moments() {
+    const LAST_STEP: i64 = 600;
+    const SAVE_STEPS: i64 = 50;
+    const OTHER: usize = CHIEF + 1;
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().to_str().unwrap();
+    let mut flags = flags(dir, LAST_STEP, SAVE_STEPS);
+    flags.push("--backups=0".to_owned());
+    let mut random = Random(5);
+    let mut tasks = Tasks::start("sync_trainer", 2, &flags);
+    let mut lost = Vec::new();
+    while lost.len() < 6 {
+        tasks.wait_for_steps(1 + random.below(60) as usize);
+        // Anywhere in a step.
+        std::thread::sleep(Duration::from_millis(random.below(20)));
+        lost.push(tasks.lose(CHIEF));
+    }
+    tasks.wait_for_steps(LAST_STEP as usize);
+    assert_fall("sync_trainer", &tasks.losses(OTHER), 0.01);
+    tasks.finish();
+    assert_lost(&lost, SAVE_STEPS);
     let newest = latest_checkpoint(dir).unwrap().unwrap();
     assert_at_last(&newest, LAST_STEP);
     assert_learned(&newest);

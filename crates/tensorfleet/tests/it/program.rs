@@ -4,10 +4,39 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Nothing here takes this long unless it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+/// Whoever says nothing for so long hangs, however busy the machine. How long all of it takes proves nothing.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Waits for something that happens; fails when nothing has moved for long.
+pub(crate) struct Patience<P> {
+    seen: Option<P>,
+    since: Instant,
+}
+
+impl<P: PartialEq> Patience<P> {
+    pub(crate) fn new() -> Patience<P> {
+        Patience {
+            seen: None,
+            since: Instant::now(),
+        }
+    }
+
+    /// Pauses for a moment; `progress` is whatever changes while things go well.
+    #[track_caller]
+    pub(crate) fn pause(&mut self, who: &str, progress: P) {
+        if self.seen.as_ref() != Some(&progress) {
+            *self = Patience {
+                seen: Some(progress),
+                since: Instant::now(),
+            };
+        }
+        assert!(self.since.elapsed() < PATIENCE, "{who} hangs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// One example at a time builds what is missing.
 static BUILDING: Mutex<()> = Mutex::new(());
@@ -36,18 +65,19 @@ fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|file| file.modified()).ok()
 }
 
-/// A running example; it ends with the test.
+/// A running example; it ends with the test. What it printed stays in a file if the test fails.
 pub(crate) struct Running {
     pub(crate) name: String,
     child: Child,
     output: PathBuf,
-    _dir: tempfile::TempDir,
 }
 
 impl Running {
     pub(crate) fn start(name: &str, args: &[&str]) -> Running {
-        let dir = tempfile::tempdir().unwrap();
-        let output = dir.path().join("output");
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let output = format!("{name}-{}-{number}.log", std::process::id());
+        let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(output);
         let file = File::create(&output).unwrap();
         let child = Command::new(program(name))
             .args(args)
@@ -61,7 +91,6 @@ impl Running {
             name: format!("{name} {}", args.join(" ")),
             child,
             output,
-            _dir: dir,
         }
     }
 
@@ -83,31 +112,30 @@ impl Running {
 
     /// What it printed, when it has ended well.
     pub(crate) fn finish(mut self) -> String {
-        let began = Instant::now();
+        let mut patience = Patience::new();
         while self.is_running() {
-            let hangs = began.elapsed() > PATIENCE;
-            assert!(!hangs, "{} hangs:\n{}", self.name, self.end_of_output());
-            std::thread::sleep(Duration::from_millis(20));
+            patience.pause(&self.name, self.output().len());
         }
         let status = self.child.wait().unwrap();
-        let end = self.end_of_output();
-        assert!(status.success(), "{}: {status}\n{end}", self.name);
+        assert!(status.success(), "{}: {status}", self.name);
         self.output()
-    }
-
-    /// Where errors stand.
-    pub(crate) fn end_of_output(&self) -> String {
-        let output = self.output();
-        let lines: Vec<&str> = output.lines().collect();
-        lines[lines.len().saturating_sub(10)..].join("\n")
     }
 }
 
 impl Drop for Running {
+    #[expect(clippy::print_stderr, reason = "why a test fails is worth knowing")]
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_file(&self.output);
+            return;
+        }
+        let output = std::fs::read_to_string(&self.output).unwrap_or_default();
+        let lines: Vec<&str> = output.lines().collect();
+        let end = lines[lines.len().saturating_sub(20)..].join("\n");
+        eprintln!("{}\nends in {}:\n{end}", self.name, self.output.display());
     }
 }
 

@@ -1,17 +1,15 @@
 //! A training run of real processes, one for each task, that a test kills and starts anew.
 
-use std::time::{Duration, Instant};
-
 use tensorfleet::train::Saver;
 use tensorfleet::{Graph, Session};
 use tensorfleet_rpc::free_ports;
 
 use crate::data::{BIAS, WEIGHTS};
-use crate::program::{PATIENCE, Running, losses};
+use crate::program::{Patience, Running, losses};
 
 /// The first task is the parameter server, the second the chief of the workers.
 pub(crate) const PS: usize = 0;
-const CHIEF: usize = 1;
+pub(crate) const CHIEF: usize = 1;
 
 /// One ps and some workers, each a process of the same example.
 pub(crate) struct Tasks {
@@ -60,11 +58,11 @@ impl Tasks {
         self.tasks.insert(index, task);
     }
 
-    /// Kills the ps and starts it anew; how many steps were lost, when training goes on.
-    pub(crate) fn restart_ps(&mut self) -> i64 {
+    /// Kills the ps or the chief and starts it anew; how many steps were lost, when training goes on.
+    pub(crate) fn lose(&mut self, index: usize) -> i64 {
         let made = self.chief_steps().len();
         let latest = self.latest_step();
-        self.restart(PS);
+        self.restart(index);
         self.wait_for_steps(20);
         let steps = self.chief_steps();
         let fall = steps[made.saturating_sub(1)..]
@@ -91,15 +89,20 @@ impl Tasks {
 
     /// Waits until the chief made so many more steps, or is done.
     pub(crate) fn wait_for_steps(&mut self, count: usize) {
-        let (before, began) = (self.chief_steps().len(), Instant::now());
-        while self.chief_steps().len() < before + count && self.tasks[CHIEF].is_running() {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "no progress:\n{}",
-                self.tasks[CHIEF].end_of_output()
-            );
-            std::thread::sleep(Duration::from_millis(20));
+        let wanted = self.chief_steps().len() + count;
+        let mut patience = Patience::new();
+        loop {
+            let made = self.chief_steps().len();
+            if made >= wanted || !self.tasks[CHIEF].is_running() {
+                return;
+            }
+            patience.pause("the chief", made);
         }
+    }
+
+    /// The losses that a worker's process printed, by step.
+    pub(crate) fn losses(&self, index: usize) -> Vec<(i64, f32)> {
+        losses(&self.tasks[index].output())
     }
 
     /// Waits for the workers, which must end well.

@@ -90,6 +90,11 @@ pub trait SessionRunHook: Send {
         Ok(())
     }
 
+    /// After a run with which a hook asked to stop. A lost task (ABORTED, UNAVAILABLE) lets training go on instead.
+    fn stopping(&mut self, _session: &Session) -> Result<()> {
+        Ok(())
+    }
+
     /// At the end, unless training ended with an error: with the run that asked to stop, or when the session is
     /// closed before. Again if a task was lost meanwhile.
     fn end(&mut self, _session: &Session) -> Result<()> {

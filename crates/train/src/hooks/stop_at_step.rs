@@ -6,7 +6,8 @@ use tensorfleet_status::Result;
 use super::{RunArgs, RunContext, RunValues, SessionRunHook, StepReader};
 use crate::coordinator::Coordinator;
 
-/// Ends training when the global step reaches a value, whichever worker made the last step.
+/// Ends training when the global step reaches a value, whichever worker made the last step. A session that begins
+/// there ends before its first run.
 ///
 /// ```
 /// use tensorfleet_client::Graph;
@@ -56,10 +57,13 @@ impl SessionRunHook for StopAtStepHook {
         self.step.begin(graph)
     }
 
-    fn after_create_session(&mut self, session: &Session, _: &Coordinator) -> Result<()> {
-        if let (None, Some(steps)) = (self.last_step, self.num_steps) {
-            // Counted once: a recovered session goes on to the same end.
-            self.last_step = Some(self.step.read(session)? + steps);
+    fn after_create_session(&mut self, session: &Session, coordinator: &Coordinator) -> Result<()> {
+        let now = self.step.read(session)?;
+        let steps = self.num_steps.unwrap_or(0);
+        // Counted once: a recovered session goes on to the same end.
+        let last = *self.last_step.get_or_insert(now + steps);
+        if now >= last {
+            coordinator.request_stop();
         }
         Ok(())
     }

@@ -207,7 +207,12 @@ impl MonitoredSession {
         for hook in &mut self.hooks {
             all.add(hook.before_run(&context)?)?;
         }
-        let (values, metadata) = live.session.run_list(&all.options, &all.feeds, &all.list)?;
+        let ran = live.session.run_list(&all.options, &all.feeds, &all.list);
+        // A thread that failed has closed the session: its error tells why.
+        let (values, metadata) = ran.map_err(|status| match is_lost(status.code()) {
+            true => status,
+            false => live.coordinator.take_error().unwrap_or(status),
+        })?;
         let mut values = values.into_iter();
         let own: Vec<Tensor> = values.by_ref().take(list.tensors.len()).collect();
         for (hook, count) in self.hooks.iter_mut().zip(&all.counts) {
@@ -217,6 +222,9 @@ impl MonitoredSession {
         if context.stop_requested() {
             // The end belongs to the step that asked for it: a task lost before the last checkpoint is
             // written is recovered from like any other, and training goes on.
+            for hook in &mut self.hooks {
+                hook.stopping(&live.session)?;
+            }
             end_all(&mut self.hooks, &live.session)?;
             self.ended = true;
             self.stopped = true;

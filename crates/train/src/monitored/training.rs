@@ -191,7 +191,7 @@ impl MonitoredTrainingSession {
         self
     }
 
-    /// How long a worker waits for its chief; two hours by default.
+    /// How long a session waits for the servers of its cluster, and a worker for its chief; two hours by default.
     pub fn max_wait(mut self, time: Duration) -> Self {
         self.max_wait = time;
         self
@@ -216,6 +216,7 @@ impl MonitoredTrainingSession {
                 WorkerSessionCreator::new(&self.graph, self.scaffold, self.options, self.max_wait);
             return MonitoredSession::new(&self.graph, creator, self.hooks, self.monitored);
         }
+        self.options.timeout = Some(self.max_wait);
         let mut hooks = std::mem::take(&mut self.chief_only_hooks);
         self.add_chief_hooks(&mut hooks)?;
         hooks.append(&mut self.hooks);

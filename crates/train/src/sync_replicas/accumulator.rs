@@ -1,13 +1,17 @@
 //! Accumulators: where the gradients of one variable meet.
 
 use tensorfleet_client::{
-    AttrValue, DType, Gradient, IndexedSlices, Operation, Output, PartialShape, Variable,
+    DType, Gradient, IndexedSlices, Operation, Output, PartialShape, Variable,
 };
 
 use super::on;
 
 /// The accumulator of one variable's gradients, on the variable's device, shared by all workers through its name.
 pub(super) struct Accumulator {
+    /// The name of the variable.
+    pub(super) variable: String,
+    /// How many gradients it holds.
+    pub(super) count: Output,
     handle: Output,
     sparse: bool,
     dtype: DType,
@@ -37,20 +41,26 @@ impl Accumulator {
                 shape,
             )
         };
-        let handle = {
-            let _near = on(g, &device);
-            g.op(op)
-                .name(name)
-                .attr("dtype", dtype)
-                .attr("shape", shape)
-                .attr("reduction_type", "MEAN")
-                .attr(
-                    "shared_name",
-                    AttrValue::from(format!("{}:0/grad_accum", variable.name()).as_str()),
-                )
-                .output()
+        let near = on(g, &device);
+        let shared_name = format!("{}:0/grad_accum", variable.name());
+        let handle = g
+            .op(op)
+            .name(name)
+            .attr("dtype", dtype)
+            .attr("shape", shape)
+            .attr("reduction_type", "MEAN")
+            .attr("shared_name", shared_name.as_str())
+            .output();
+        let count = if sparse {
+            "AccumulatorNumAccumulated"
+        } else {
+            "ResourceAccumulatorNumAccumulated"
         };
+        let count = g.op(count).input(&handle).output();
+        drop(near);
         Accumulator {
+            variable: variable.name().to_owned(),
+            count,
             handle,
             sparse,
             dtype,
@@ -105,19 +115,6 @@ impl Accumulator {
                 });
             }
             Gradient::Dense(taken.output(0))
-        })
-    }
-
-    /// How many gradients it holds.
-    pub(super) fn count(&self) -> Output {
-        let g = self.handle.graph();
-        self.near(|| {
-            let op = if self.sparse {
-                "AccumulatorNumAccumulated"
-            } else {
-                "ResourceAccumulatorNumAccumulated"
-            };
-            g.op(op).input(&self.handle).output()
         })
     }
 

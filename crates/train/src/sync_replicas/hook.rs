@@ -1,32 +1,42 @@
 //! What a monitored session does so that synchronous replicas run.
 
-use tensorfleet_client::{Graph, Operation, Output, Session};
-use tensorfleet_status::{Result, failed_precondition};
+use tensorfleet_client::{Code, Graph, Operation, Output, Session};
+use tensorfleet_status::{Result, aborted, failed_precondition};
 use tensorfleet_tensor::Bytes;
 
-use super::SyncReplicas;
 use super::leftovers::{Leftovers, TokenQueue};
+use super::watch::Watch;
+use super::{SyncReplicas, dequeue_token, enqueue_tokens};
 use crate::coordinator::Coordinator;
 use crate::hooks::SessionRunHook;
 use crate::queue_runner::QueueRunner;
 
 /// Readies this worker's step whenever a session begins; on the chief also the accumulators, the first tokens
-/// and the thread that updates. A training can follow another on the same parameter servers. Made by
-/// [`SyncReplicas::make_session_run_hook`].
+/// and the thread that updates. A training can follow another on the same parameter servers, and a chief that was
+/// lost and comes back goes on with the workers that wait for it. Made by [`SyncReplicas::make_session_run_hook`].
 pub struct SyncReplicasHook {
     local_init: Operation,
     ready_for_local_init: Output,
+    global_step: Output,
+    watch: Watch,
     role: Role,
 }
 
 enum Role {
     Chief(Chief),
-    Other(TokenQueue),
+    Other(Other),
+}
+
+struct Other {
+    tokens: TokenQueue,
+    next_token: Output,
 }
 
 struct Chief {
     leftovers: Leftovers,
     init_tokens: Operation,
+    /// As many as a lost chief may have owed.
+    owed_tokens: Operation,
     runner: QueueRunner,
     /// Of the session that is open.
     coordinator: Option<Coordinator>,
@@ -44,22 +54,29 @@ impl SyncReplicas {
         let ready_for_local_init = self.ready_for_local_init_op()?;
         let g = built.global_step.graph();
         let _root = g.name_scope("");
-        if !is_chief {
-            return Ok(SyncReplicasHook {
-                local_init: self.local_step_init_op()?,
-                ready_for_local_init,
-                role: Role::Other(TokenQueue::new(&built.token_queue)),
-            });
-        }
-        let hook = SyncReplicasHook {
-            local_init: self.chief_init_op()?,
-            ready_for_local_init,
-            role: Role::Chief(Chief {
-                leftovers: Leftovers::new(&built.token_queue, &built.accumulators),
+        let queue = &built.token_queue;
+        let (local_init, role) = if is_chief {
+            let chief = Chief {
+                leftovers: Leftovers::new(queue, &built.accumulators),
                 init_tokens: self.init_tokens_op(num_tokens)?,
+                owed_tokens: enqueue_tokens(queue, self.tokens_per_step(), &built.global_step),
                 runner: self.chief_queue_runner()?,
                 coordinator: None,
-            }),
+            };
+            (self.chief_init_op()?, Role::Chief(chief))
+        } else {
+            let other = Other {
+                tokens: TokenQueue::new(queue),
+                next_token: dequeue_token(queue, built.global_step.dtype()),
+            };
+            (self.local_step_init_op()?, Role::Other(other))
+        };
+        let hook = SyncReplicasHook {
+            local_init,
+            ready_for_local_init,
+            global_step: built.global_step.read(),
+            watch: Watch::new(built, self.replicas_to_aggregate),
+            role,
         };
         g.check()?;
         Ok(hook)
@@ -88,16 +105,45 @@ impl SessionRunHook for SyncReplicasHook {
         }
         match &mut self.role {
             Role::Chief(chief) => {
-                chief.leftovers.clear(session)?;
+                let interrupted = chief.leftovers.clear(session)?;
                 session.run(&self.local_init)?;
-                session.run(&chief.init_tokens)?;
+                session.run(if interrupted {
+                    &chief.owed_tokens
+                } else {
+                    &chief.init_tokens
+                })?;
                 chief.runner.start(session, coordinator)?;
                 chief.coordinator = Some(coordinator.clone());
-                Ok(())
             }
-            Role::Other(tokens) => {
-                tokens.wait(session, coordinator)?;
-                session.run(&self.local_init)
+            Role::Other(other) => {
+                other.tokens.wait(session, coordinator)?;
+                session.run(&self.local_init)?;
+            }
+        }
+        self.watch.start(session, coordinator)
+    }
+
+    /// A worker does not leave before its chief, which may be lost before it has written the last checkpoint
+    /// and need all workers again.
+    fn stopping(&mut self, session: &Session) -> Result<()> {
+        let Role::Other(other) = &self.role else {
+            return Ok(());
+        };
+        let step = || session.run(&self.global_step)?.to_scalar::<i64>();
+        let last = step()?;
+        loop {
+            match session.run(&other.next_token) {
+                // The chief has ended.
+                Err(status) if status.code() == Code::OutOfRange => return Ok(()),
+                Err(status) => return Err(status),
+                // One that was left over, or of a chief that came back.
+                Ok(_) => {}
+            }
+            let now = step()?;
+            if now < last {
+                return Err(aborted!(
+                    "the chief was lost at step {last} and came back at step {now}: training goes on from there"
+                ));
             }
         }
     }

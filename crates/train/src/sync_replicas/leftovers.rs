@@ -1,21 +1,25 @@
-//! What a training that has ended leaves on parameter servers that live on.
+//! What a training leaves on parameter servers that live on.
 //!
-//! The chief closes the queue of tokens at its end, and gradients that came too late stay in the accumulators.
-//! The chief of the next training finds the queue closed, drops it and takes out the gradients; whoever comes
-//! before this chief waits for it.
+//! | it was… | it left | the next chief |
+//! |---|---|---|
+//! | ended | a closed queue of tokens, gradients that came too late | drops both |
+//! | interrupted: its chief was lost | gradients of lost steps, and workers that wait for tokens which the lost chief owed them, their gradients taken | drops the gradients, pays the tokens |
+//!
+//! Whoever comes to a closed queue before the next chief waits for it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tensorfleet_client::{Operation, Output, Session};
+use tensorfleet_client::{DType, Operation, Output, Session};
 use tensorfleet_status::Result;
 
 use super::accumulator::Accumulator;
+use super::shared_queue;
 use crate::coordinator::Coordinator;
 
 /// How long a worker waits before it looks at the queue again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often a worker looks for the chief of the next training. One that is late for the last training looks in vain.
-const LOOKS: u32 = 100;
+/// How long a worker looks for the chief of the next training. One that is late for the last training looks in vain.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A queue of tokens that may be closed.
 pub(super) struct TokenQueue {
@@ -37,8 +41,16 @@ impl TokenQueue {
 
     /// Waits a while for the chief if the queue is closed.
     pub(super) fn wait(&self, session: &Session, coordinator: &Coordinator) -> Result<()> {
-        for _ in 0..LOOKS {
-            if !self.is_closed(session)? || coordinator.wait_for_stop(PAUSE) {
+        let began = Instant::now();
+        let mut told = false;
+        while self.is_closed(session)? && began.elapsed() < PATIENCE {
+            if !told {
+                tracing::warn!(
+                    "the last synchronous training on these parameter servers has ended; waiting up to {PATIENCE:?} for the chief of the next"
+                );
+                told = true;
+            }
+            if coordinator.wait_for_stop(PAUSE) {
                 break;
             }
         }
@@ -46,13 +58,14 @@ impl TokenQueue {
     }
 }
 
-/// What the chief clears away.
+/// What the chief makes good.
 pub(super) struct Leftovers {
     tokens: TokenQueue,
     /// After it, the name of the queue stands for a new one.
     drop_queue: Operation,
     /// By accumulator: how many gradients it has, and what takes them out.
     gradients: Vec<(Output, Operation)>,
+    chiefs: Chiefs,
 }
 
 impl Leftovers {
@@ -63,21 +76,55 @@ impl Leftovers {
             tokens: TokenQueue::new(queue),
             drop_queue: drop_queue.colocate_with(&queue.op()).build(),
             gradients: gradients
-                .map(|one| (one.count(), one.take(1).values().op()))
+                .map(|one| (one.count.clone(), one.take(1).values().op()))
                 .collect(),
+            chiefs: Chiefs::new(queue),
         }
     }
 
-    /// Clears away what a training that has ended left; nothing if one goes on.
-    pub(super) fn clear(&self, session: &Session) -> Result<()> {
-        if !self.tokens.is_closed(session)? {
-            return Ok(());
+    /// Clears away what a training left; whether it was interrupted and its chief may owe tokens.
+    pub(super) fn clear(&self, session: &Session) -> Result<bool> {
+        let ended = self.tokens.is_closed(session)?;
+        let interrupted = self.chiefs.enter(session)? && !ended;
+        if !ended && !interrupted {
+            // Whatever gradients are there are of workers that were faster than their first chief.
+            return Ok(false);
         }
         for (count, take) in &self.gradients {
             if session.run(count)?.to_scalar::<i32>()? > 0 {
                 session.run(take)?;
             }
         }
-        session.run(&self.drop_queue)
+        if ended {
+            session.run(&self.drop_queue)?;
+        }
+        Ok(interrupted)
+    }
+}
+
+/// Remembers, where the tokens are and as long as they are, that there was a chief.
+struct Chiefs {
+    count: Output,
+    add: Operation,
+}
+
+impl Chiefs {
+    fn new(tokens: &Output) -> Chiefs {
+        let g = tokens.graph();
+        let _near = g.colocate_with(&tokens.op());
+        let queue = shared_queue(g, "sync_chief_q", DType::Bool);
+        let count = g.op("QueueSizeV2").input(&queue).output();
+        let one = g.constant(true);
+        let add = g.op("QueueEnqueueV2").input(&queue).list(&[one]).build();
+        Chiefs { count, add }
+    }
+
+    /// Adds this chief; whether there was one before.
+    fn enter(&self, session: &Session) -> Result<bool> {
+        let before = session.run(&self.count)?.to_scalar::<i32>()?;
+        if before == 0 {
+            session.run(&self.add)?;
+        }
+        Ok(before > 0)
     }
 }

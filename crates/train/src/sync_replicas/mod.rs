@@ -7,10 +7,14 @@
 //!
 //! A gradient carries the step that its worker believed in; accumulators that are further on drop it. With more
 //! workers than gradients wanted (backup workers) a step does not wait for the slowest.
+//!
+//! Gradients and tokens lie on the parameter servers and outlive a chief that is lost: what it took or owed, its
+//! successor makes good ([`leftovers`]).
 
 mod accumulator;
 mod hook;
 mod leftovers;
+mod watch;
 
 use std::sync::OnceLock;
 
@@ -149,6 +153,10 @@ impl SyncReplicas {
         Ok(filled)
     }
 
+    fn tokens_per_step(&self) -> u32 {
+        self.total_num_replicas.max(self.replicas_to_aggregate)
+    }
+
     fn build(
         &self,
         gradients: &[GradAndVar],
@@ -180,7 +188,7 @@ impl SyncReplicas {
         let update = self
             .optimizer
             .apply_gradients(&aggregated, &Minimize::step(step))?;
-        let token_queue = token_queue(g, step.dtype());
+        let token_queue = shared_queue(g, "sync_token_q", step.dtype());
         let token = {
             let _after = g.control_dependencies(&applied);
             dequeue_token(&token_queue, step.dtype())
@@ -188,8 +196,7 @@ impl SyncReplicas {
         let train = local_step.assign(token);
         let enqueue = {
             let _after = g.control_dependencies([&update]);
-            let tokens = self.total_num_replicas.max(self.replicas_to_aggregate);
-            enqueue_tokens(&token_queue, tokens, step)
+            enqueue_tokens(&token_queue, self.tokens_per_step(), step)
         };
         let enqueue = match &self.averages {
             Some((averages, variables)) => {
@@ -288,9 +295,10 @@ fn local_step(g: &Graph, step: &Variable) -> Variable {
         .build()
 }
 
-fn token_queue(g: &Graph, dtype: DType) -> Output {
+/// A queue of scalars that all tasks know by its name.
+fn shared_queue(g: &Graph, name: &str, dtype: DType) -> Output {
     g.op("FIFOQueueV2")
-        .name("sync_token_q")
+        .name(name)
         .attr("capacity", -1i64)
         .attr(
             "component_types",
@@ -300,7 +308,7 @@ fn token_queue(g: &Graph, dtype: DType) -> Output {
             "shapes",
             AttrValue::List(AttrList::Shape(vec![PartialShape::scalar()])),
         )
-        .attr("shared_name", "sync_token_q")
+        .attr("shared_name", name)
         .output()
 }
 

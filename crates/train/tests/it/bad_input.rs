@@ -186,6 +186,28 @@ fn a_step_that_goes_backwards_overwrites_nothing() {
 }
 
 #[test]
+fn a_cluster_that_is_not_there_is_named_after_a_time() {
+    let mut cluster = LocalCluster::start(&[("ps", 2), ("worker", 1)]).unwrap();
+    let target = cluster.target("worker", 0).unwrap().to_owned();
+    let start = |is_chief: bool| {
+        let line = Line::on("/job:ps/task:1");
+        let session = MonitoredTrainingSession::new(&line.graph).target(&target);
+        let session = session.is_chief(is_chief);
+        session.max_wait(Duration::from_secs(1)).start()
+    };
+    cluster.kill_task("ps", 1).unwrap();
+    for is_chief in [true, false] {
+        let started = start(is_chief);
+        let words = ["/job:ps/replica:0/task:1", "refused"];
+        refused(started, Code::DeadlineExceeded, &words);
+    }
+    // Not even the server of this task.
+    cluster.kill_task("worker", 0).unwrap();
+    let address = target.strip_prefix("grpc://").unwrap();
+    refused(start(true), Code::DeadlineExceeded, &[address, "refused"]);
+}
+
+#[test]
 fn a_worker_without_a_chief_is_told_after_its_time() {
     let cluster = LocalCluster::start(&[("ps", 1), ("worker", 1)]).unwrap();
     let line = Line::on("/job:ps/task:0");

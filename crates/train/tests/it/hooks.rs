@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use tensorfleet_client::{Result, Session};
+use tensorfleet_client::{Code, DType, Graph, Output, PartialShape, Result, Session};
+use tensorfleet_rpc::LocalCluster;
 use tensorfleet_train::{
     CheckpointListener, FeedFnHook, FinalOpsHook, LoggingTensorHook, MonitoredTrainingSession,
     ProfilerHook, QueueRunner, RunContext, RunValues, SessionRunHook, StepCounterHook,
@@ -111,30 +112,57 @@ fn a_tensor_fed_twice_is_an_error() {
     assert!(status.message().contains("fed twice"), "{status}");
 }
 
-#[test]
-fn queue_runners_fill_queues_and_end_with_the_session() {
-    let line = Line::on("");
-    let g = &line.graph;
+/// A queue of three numbers, and what takes one out.
+fn numbers(g: &Graph) -> (Output, Output) {
     let queue = g
         .op("FIFOQueueV2")
         .name("numbers")
-        .attr("component_types", vec![tensorfleet_client::DType::F32])
-        .attr("shapes", vec![tensorfleet_client::PartialShape::scalar()])
+        .attr("component_types", vec![DType::F32])
+        .attr("shapes", vec![PartialShape::scalar()])
         .attr("capacity", 3i64)
         .output();
-    let one = g.constant(1.0f32);
-    let put = g.op("QueueEnqueueV2").input(&queue).list(&[one]).build();
     let got = g
         .op("QueueDequeueV2")
         .input(&queue)
-        .attr("component_types", vec![tensorfleet_client::DType::F32])
+        .attr("component_types", vec![DType::F32])
         .output();
-    QueueRunner::new(&queue, vec![put.clone(), put]).add_to_graph(g);
-    let mut session = MonitoredTrainingSession::new(g).start().unwrap();
+    (queue, got)
+}
+
+#[test]
+fn queue_runners_fill_queues_and_end_with_the_session() {
+    let g = Graph::new();
+    let (queue, got) = numbers(&g);
+    let one = g.constant(1.0f32);
+    let put = g.op("QueueEnqueueV2").input(&queue).list(&[one]).build();
+    QueueRunner::new(&queue, vec![put.clone(), put]).add_to_graph(&g);
+    let mut session = MonitoredTrainingSession::new(&g).start().unwrap();
     for _ in 0..20 {
         let one = session.run(&got).unwrap();
         assert_eq!(one.to_scalar::<f32>().unwrap(), 1.0);
     }
     // Two threads wait at the full queue now; closing does not wait for them.
     session.close().unwrap();
+}
+
+#[test]
+fn who_waits_at_a_queue_hears_why_it_is_not_filled() {
+    let cluster = LocalCluster::start(&[("worker", 1)]).unwrap();
+    for target in ["", cluster.target("worker", 0).unwrap()] {
+        let g = Graph::new();
+        let (queue, got) = numbers(&g);
+        let node = g.op("CheckNumerics").input(g.constant(f32::NAN));
+        let bad = node.attr("message", "a number of the file").output();
+        let put = g.op("QueueEnqueueV2").input(&queue).list(&[bad]).build();
+        QueueRunner::new(&queue, vec![put]).add_to_graph(&g);
+        let session = MonitoredTrainingSession::new(&g).target(target);
+        let mut session = session.start().unwrap();
+        let status = session.run(&got).unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        assert!(
+            status.message().contains("a number of the file"),
+            "{status}"
+        );
+        assert!(session.should_stop());
+    }
 }

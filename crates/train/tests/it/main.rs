@@ -6,5 +6,6 @@ mod cluster;
 mod hooks;
 mod optimizers;
 mod recovery;
+mod sync_recovery;
 mod sync_replicas;
 mod tensorflow;

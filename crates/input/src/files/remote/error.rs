@@ -76,7 +76,10 @@ fn reach(scheme: &str) -> String {
             "is the store reachable, at AWS_ENDPOINT_URL if it is not Amazon's (AWS_ALLOW_HTTP=true for one without TLS)? {}",
             credentials(scheme)
         ),
-        "gs" => format!("is the store reachable? {}", credentials(scheme)),
+        "gs" => format!(
+            "is the store reachable, at GOOGLE_BASE_URL if it is not Google's? {}",
+            credentials(scheme)
+        ),
         _ => "is the address right, and the server reachable from here?".to_owned(),
     }
 }

@@ -1,4 +1,5 @@
-//! A small server of files: what S3 answers for a bucket, as far as reading goes, and what web servers answer.
+//! A small server of files: what S3 and Google Cloud Storage (by its XML API) answer for a bucket, as far as reading
+//! goes, and what web servers answer.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -127,6 +128,7 @@ impl State {
             .target
             .split_once('?')
             .unwrap_or((&request.target, ""));
+        let path = &decoded(path);
         match request.method.as_str() {
             "GET" | "HEAD" if path.starts_with("/private") => Answer::plain("403 Forbidden"),
             "GET" if query.contains("list-type=2") => self.list(query),
@@ -166,7 +168,7 @@ impl State {
         let argument = |name: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             let found = pairs.find(|(key, _)| *key == name);
-            found.map_or(String::new(), |(_, value)| value.replace("%2F", "/"))
+            found.map_or(String::new(), |(_, value)| decoded(value))
         };
         let (prefix, after) = (argument("prefix"), argument("continuation-token"));
         let names = self
@@ -194,6 +196,18 @@ impl State {
             body: body.into_bytes(),
         }
     }
+}
+
+/// Text whose odd characters are written as `%` and two hexadecimal digits.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut plain = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        plain.push(char::from(u8::from_str_radix(digits, 16).unwrap()));
+        plain += rest;
+    }
+    plain
 }
 
 impl Answer {
