@@ -10,8 +10,9 @@ mod schema;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use protox::prost_reflect::DescriptorPool;
 
 use crate::workspace;
@@ -24,12 +25,8 @@ pub(crate) fn run() -> Result<()> {
         fs::remove_dir_all(&gen_dir).with_context(|| format!("clearing {}", gen_dir.display()))?;
     }
     generate(&proto.join("protos"), &gen_dir)?;
-    let mut builders = workspace::cargo(["run", "--quiet", "--package", "tensorfleet-testkit"]);
-    let status = builders.args(["--bin", "write-builders"]).status()?;
-    if !status.success() {
-        bail!("writing the builders of ops ended with {status}");
-    }
-    Ok(())
+    let builders = workspace::program("write-builders", false)?;
+    workspace::succeed(Command::new(builders).current_dir(workspace::root()))
 }
 
 fn proto_crate() -> PathBuf {

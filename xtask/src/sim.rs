@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::workspace;
 
@@ -33,27 +33,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             bail!("unknown option {arg}\n{USAGE}");
         }
     }
-    let mut command = program(!release.is_empty());
-    command.args(passed);
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", workspace::shown(&command)))?;
-    if !status.success() {
-        bail!("the simulation failed");
-    }
-    Ok(())
+    let program = workspace::program("sim", !release.is_empty())?;
+    workspace::succeed(Command::new(program).args(passed))
 }
 
 /// The part of `cargo xtask test`.
-pub(crate) fn guard() -> Command {
-    let mut command = program(false);
+pub(crate) fn guard() -> Result<Command> {
+    let mut command = Command::new(workspace::program("sim", false)?);
     command.args(["--seeds", GUARDS]);
-    command
-}
-
-fn program(release: bool) -> Command {
-    let mut command = workspace::cargo(["run", "--quiet", "--package", "tensorfleet-testkit"]);
-    command.args(release.then_some("--release"));
-    command.args(["--bin", "sim", "--"]);
-    command
+    Ok(command)
 }

@@ -90,9 +90,9 @@ fn install(venv: &Path, python: &Path) -> Result<()> {
     if venv.exists() {
         fs::remove_dir_all(venv).with_context(|| format!("cannot remove {}", venv.display()))?;
     }
-    run(Command::new("python3").args(["-m", "venv"]).arg(venv))
+    workspace::succeed(Command::new("python3").args(["-m", "venv"]).arg(venv))
         .context("no virtual environment (on Debian: apt install python3-venv)")?;
-    run(Command::new(python)
+    workspace::succeed(Command::new(python)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
         .args(["--requirement", REQUIREMENTS])
         .current_dir(workspace::root()))
@@ -112,16 +112,6 @@ fn check(python: &Path) -> Result<()> {
             "note: {} has TensorFlow {version}, not the version in {REQUIREMENTS}",
             python.display()
         );
-    }
-    Ok(())
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", workspace::shown(command)))?;
-    if !status.success() {
-        bail!("{} failed", workspace::shown(command));
     }
     Ok(())
 }

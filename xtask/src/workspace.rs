@@ -45,6 +45,29 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
         .into())
 }
 
+/// Builds a program of any package; its path.
+///
+/// With the features that the whole workspace needs, as tests are built: with those of its package alone, nearly every
+/// crate would be compiled once more.
+pub(crate) fn program(name: &str, release: bool) -> Result<PathBuf> {
+    let mut build = cargo(["build", "--quiet", "--workspace", "--bin", name]);
+    build.args(release.then_some("--release"));
+    succeed(&mut build)?;
+    let profile = if release { "release" } else { "debug" };
+    Ok(target_dir()?.join(profile).join(name))
+}
+
+/// Builds the examples of all packages, as [`program`] does; the folder they are in.
+pub(crate) fn examples() -> Result<PathBuf> {
+    succeed(&mut cargo([
+        "build",
+        "--quiet",
+        "--workspace",
+        "--examples",
+    ]))?;
+    Ok(target_dir()?.join("debug/examples"))
+}
+
 /// Paths, relative to the root, of all files that git tracks or would track.
 pub(crate) fn files() -> Result<Vec<String>> {
     let mut git = Command::new("git");
@@ -64,6 +87,17 @@ pub(crate) fn files() -> Result<Vec<String>> {
     files.sort();
     files.dedup();
     Ok(files)
+}
+
+/// Runs a program that must succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    if !status.success() {
+        bail!("{} failed", shown(command));
+    }
+    Ok(())
 }
 
 /// Standard output of a program that must succeed.

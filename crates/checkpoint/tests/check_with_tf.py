@@ -14,12 +14,14 @@ import numpy as np
 import tensorflow as tf
 
 ops = tf.raw_ops
+BUILT = os.environ.get("TENSORFLEET_EXAMPLES")  # where `cargo xtask test` has built them
 CARGO = ["cargo", "run", "--quiet", "--package", "tensorfleet-checkpoint", "--example", "tf_files", "--"]
+EXAMPLE = [os.path.join(BUILT, "tf_files")] if BUILT else CARGO
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
 
 def rust(*args):
-    subprocess.run([*CARGO, *args], cwd=ROOT, check=True)
+    subprocess.run([*EXAMPLE, *args], cwd=ROOT, check=True)
 
 
 def same(name, got, expected):

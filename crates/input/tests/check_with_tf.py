@@ -13,7 +13,9 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
+BUILT = os.environ.get("TENSORFLEET_EXAMPLES")  # where `cargo xtask test` has built them
 CARGO = ["cargo", "run", "--quiet", "--package", "tensorfleet-input", "--example", "tf_records", "--"]
+EXAMPLE = [os.path.join(BUILT, "tf_records")] if BUILT else CARGO
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 COUNT = 30
 
@@ -27,7 +29,7 @@ LAYOUTS = {**SINGLES, "tags": tf.io.VarLenFeature(tf.string), "scores": tf.io.Va
 
 
 def rust(*args):
-    subprocess.run([*CARGO, *args], cwd=ROOT, check=True)
+    subprocess.run([*EXAMPLE, *args], cwd=ROOT, check=True)
 
 
 def same(name, got, expected):

@@ -23,13 +23,15 @@ import save
 
 tf.disable_eager_execution()
 tf.logging.set_verbosity(tf.logging.ERROR)
+BUILT = os.environ.get("TENSORFLEET_EXAMPLES")  # where `cargo xtask test` has built them
 CARGO = ["cargo", "run", "--quiet", "--package", "tensorfleet", "--example", "restore_tensorflow", "--"]
+EXAMPLE = [os.path.join(BUILT, "restore_tensorflow")] if BUILT else CARGO
 NAMES = ["b", "b/Momentum", "global_step", "w", "w/Momentum"]
 
 
 def rust(directory, steps):
     """Makes so many steps; the losses."""
-    args = [*CARGO, "--dir", directory, "--steps", str(steps), "--log_steps", "1"]
+    args = [*EXAMPLE, "--dir", directory, "--steps", str(steps), "--log_steps", "1"]
     said = subprocess.run(args, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [float(line.split()[-1]) for line in said.splitlines() if " loss " in line]
 

@@ -76,7 +76,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "features",
-        heading: "what is built in only when asked for",
+        heading: "what is built alone, and only when asked for",
         slow: true,
         needs_tensorflow: false,
         run: run_features,
@@ -93,7 +93,7 @@ const PARTS: &[Part] = &[
         heading: "whole clusters under seeds",
         slow: true,
         needs_tensorflow: false,
-        run: || check(&mut sim::guard()),
+        run: || check(&mut sim::guard()?),
     },
     Part {
         name: "records",
@@ -253,19 +253,19 @@ fn test_command(filter: Option<&str>) -> Command {
     command
 }
 
-/// Lints and tests each crate that has features with them; the other parts build without.
+/// Lints and tests what the other parts do not see, as they build the whole workspace at once, where a crate gets the features
+/// that another asks for: the server and the library alone, as users build them, and features that must be asked for.
 fn run_features() -> Result<Counts> {
-    let of = [
-        "--package",
-        "tensorfleet-input",
-        "--features",
-        "object-store",
-    ];
-    let mut lints = workspace::cargo(["clippy", "--all-targets", "--quiet"]);
-    lints.args(of).args(["--", "-D", "warnings"]);
-    let mut counts = check(&mut lints)?;
-    let mut tests = workspace::cargo(["test", "--quiet"]);
-    counts.add(count_tests(tests.args(of))?);
+    let lint = |of: &[&str]| {
+        let mut lints = workspace::cargo(["clippy", "--quiet", "--package"]);
+        check(lints.args(of).args(["--", "-D", "warnings"]))
+    };
+    let object_store = ["tensorfleet-input", "--features", "object-store"];
+    let mut counts = lint(&["tensorfleet-cli"])?;
+    counts.add(lint(&["tensorfleet"])?);
+    counts.add(lint(&[&object_store[..], &["--all-targets"]].concat())?);
+    let mut tests = workspace::cargo(["test", "--quiet", "--package"]);
+    counts.add(count_tests(tests.args(object_store))?);
     Ok(counts)
 }
 
@@ -282,13 +282,16 @@ fn compare_with_tensorflow() -> Result<Counts> {
     })
 }
 
-/// Runs each `tests/check_*.py` of a crate: it fails by its exit status.
+/// Runs each `tests/check_*.py` of a crate: it fails by its exit status. It finds the examples that it runs in
+/// `TENSORFLEET_EXAMPLES`; run by hand, without that, it asks cargo for them.
 fn run_scripts() -> Result<Counts> {
     let python = tensorflow::python()?;
+    let examples = workspace::examples()?;
     let mut total = Counts::default();
     for script in workspace::files()?.iter().filter(|path| is_script(path)) {
         let mut command = Command::new(&python);
         command.arg(script).current_dir(workspace::root());
+        command.env("TENSORFLEET_EXAMPLES", &examples);
         total.add(check(&mut command)?);
     }
     Ok(total)
@@ -297,11 +300,7 @@ fn run_scripts() -> Result<Counts> {
 /// Builds the server and lets the programs of a suite judge it with TensorFlow's client.
 fn judge_servers(suite: &str) -> Result<Counts> {
     let python = tensorflow::python()?;
-    let build = workspace::cargo(["build", "--quiet", "--package", "tensorfleet-cli"]).status()?;
-    if !build.success() {
-        bail!("the server does not build");
-    }
-    let server = workspace::target_dir()?.join("debug/tensorfleet");
+    let server = workspace::program("tensorfleet", false)?;
     let command = format!(
         "{} serve --cluster {{cluster_json}} --job_name {{job}} --task_index {{task}} --config={{config}}",
         server.display()
