@@ -15,7 +15,7 @@ use crate::coordinator::Coordinator;
 const CLOSING: Duration = Duration::from_secs(10);
 
 /// One thread per enqueue op, each running it over and over until the queue is closed or the coordinator
-/// asks to stop.
+/// asks to stop. A thread that fails closes the session: nobody waits for what will not come.
 ///
 /// ```
 /// use tensorfleet_client::{DType, Graph, ops};

@@ -245,6 +245,10 @@ impl SessionRunHook for CheckpointSaverHook {
         Ok(())
     }
 
+    fn after_others(&self) -> bool {
+        true
+    }
+
     fn end(&mut self, session: &Session) -> Result<()> {
         let step = self.step.read(session)?;
         if self.timer.last_step() != Some(step) {

@@ -90,6 +90,11 @@ pub trait SessionRunHook: Send {
         Ok(())
     }
 
+    /// Whether [`after_run`](Self::after_run) waits for that of other hooks: what one of them refuses is not saved.
+    fn after_others(&self) -> bool {
+        false
+    }
+
     /// After a run with which a hook asked to stop. A lost task (ABORTED, UNAVAILABLE) lets training go on instead.
     fn stopping(&mut self, _session: &Session) -> Result<()> {
         Ok(())

@@ -215,9 +215,16 @@ impl MonitoredSession {
         })?;
         let mut values = values.into_iter();
         let own: Vec<Tensor> = values.by_ref().take(list.tensors.len()).collect();
-        for (hook, count) in self.hooks.iter_mut().zip(&all.counts) {
+        let theirs = all.counts.iter().map(|count| {
             let theirs = values.by_ref().take(*count).collect();
-            hook.after_run(&mut context, &RunValues::new(theirs, &metadata))?;
+            RunValues::new(theirs, &metadata)
+        });
+        let theirs: Vec<RunValues<'_>> = theirs.collect();
+        for last in [false, true] {
+            let hooks = self.hooks.iter_mut().zip(&theirs);
+            for (hook, values) in hooks.filter(|(hook, _)| hook.after_others() == last) {
+                hook.after_run(&mut context, values)?;
+            }
         }
         if context.stop_requested() {
             // The end belongs to the step that asked for it: a task lost before the last checkpoint is

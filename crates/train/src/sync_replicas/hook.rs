@@ -17,7 +17,6 @@ use crate::queue_runner::QueueRunner;
 pub struct SyncReplicasHook {
     local_init: Operation,
     ready_for_local_init: Output,
-    global_step: Output,
     watch: Watch,
     role: Role,
 }
@@ -74,7 +73,6 @@ impl SyncReplicas {
         let hook = SyncReplicasHook {
             local_init,
             ready_for_local_init,
-            global_step: built.global_step.read(),
             watch: Watch::new(built, self.replicas_to_aggregate),
             role,
         };
@@ -129,8 +127,7 @@ impl SessionRunHook for SyncReplicasHook {
         let Role::Other(other) = &self.role else {
             return Ok(());
         };
-        let step = || session.run(&self.global_step)?.to_scalar::<i64>();
-        let last = step()?;
+        let last = self.watch.step(session)?;
         loop {
             match session.run(&other.next_token) {
                 // The chief has ended.
@@ -139,7 +136,7 @@ impl SessionRunHook for SyncReplicasHook {
                 // One that was left over, or of a chief that came back.
                 Ok(_) => {}
             }
-            let now = step()?;
+            let now = self.watch.step(session)?;
             if now < last {
                 return Err(aborted!(
                     "the chief was lost at step {last} and came back at step {now}: training goes on from there"

@@ -32,6 +32,11 @@ impl Watch {
         }
     }
 
+    /// Where the global step stands.
+    pub(super) fn step(&self, session: &Session) -> Result<i64> {
+        session.run(&self.global_step)?.to_scalar::<i64>()
+    }
+
     /// Watches until the session ends.
     pub(super) fn start(&self, session: &Session, coordinator: &Coordinator) -> Result<()> {
         let (watch, session, stop) = (self.clone(), session.clone(), coordinator.clone());
@@ -45,7 +50,7 @@ impl Watch {
     fn run(&self, session: &Session, stop: &Coordinator) -> Result<()> {
         let mut last = None;
         while !stop.wait_for_stop(LOOK) {
-            let step = session.run(&self.global_step)?.to_scalar::<i64>()?;
+            let step = self.step(session)?;
             if last == Some(step) {
                 tracing::warn!("{}", self.awaited(session, step)?);
             }
