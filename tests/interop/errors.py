@@ -143,6 +143,37 @@ def wrong_feeds(a):
 
 
 @part
+def what_no_server_runs(a):
+    """Python functions are in the client's process, and servers keep no tensors between steps."""
+    x = tf.constant(1.0)
+    functions = [
+        v1.py_func(lambda x: x, [x], tf.float32, name="py"),
+        tf.numpy_function(lambda x: x, [x], tf.float32, name="np"),
+        v1.py_func(lambda x: x, [x], tf.float32, stateful=False, name="free"),
+        tf.py_function(lambda x: x, [x], tf.float32, name="eager"),
+    ]
+    with v1.Session(a.target) as s:
+        handle = "h;0;%s/device:CPU:0" % task_name(s)
+        fed, tensor = v1.get_session_tensor(handle, tf.float32, name="tensor")
+        gone, delete = v1.delete_session_tensor(handle, name="delete")
+        handles = [
+            (v1.get_session_handle(x, name="handle"), {}, "GetSessionHandle"),
+            (tf.raw_ops.GetSessionHandleV2(value=x, name="handle2"), {}, "GetSessionHandle"),
+            (tensor, {fed: handle}, "GetSessionTensor"),
+            (delete, {gone: handle}, "DeleteSessionTensor"),
+        ]
+        check_eq(float(s.run(x + 1)), 2.0, "what does not need them runs")
+        for fetch in functions:
+            with raises(INVALID, "Could not find callback with key=pyfunc_", " in the registry.") as r:
+                s.run(fetch)
+            check_op(r.e, fetch.op.name)
+        for fetch, feed, op in handles:
+            with raises(errors.FailedPreconditionError, op + " called on null session state") as r:
+                s.run(fetch, feed)
+            check_op(r.e, getattr(fetch, "op", fetch).name)
+
+
+@part
 def no_such_device(a):
     text = "Make sure the device specification refers to a valid device."
     for device in ("/job:nosuch", "/device:CPU:7", "/task:5", "/device:GPU:0"):

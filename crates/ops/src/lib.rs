@@ -14,6 +14,7 @@ mod logging;
 mod math;
 mod nn;
 mod random;
+mod refused;
 mod sparse;
 mod state;
 mod string;
@@ -66,7 +67,19 @@ pub fn all() -> impl Iterator<Item = &'static OpDef> {
     })
 }
 
-/// A registry of every op.
+/// Ops that graphs may hold but no step may run; each says why when one tries.
+pub fn refused() -> impl Iterator<Item = &'static OpDef> {
+    refused::OPS.iter()
+}
+
+/// A registry of every op, the refused ones too.
+///
+/// ```
+/// let registry = tensorfleet_ops::registry()?;
+/// assert!(registry.get("MatMul").is_some() && registry.get("PyFunc").is_some());
+/// assert!(!tensorfleet_ops::all().any(|def| def.name == "PyFunc"));
+/// # Ok::<(), tensorfleet_status::Status>(())
+/// ```
 pub fn registry() -> Result<Arc<Registry>> {
-    Registry::new(all()).map(Arc::new)
+    Registry::new(all().chain(refused())).map(Arc::new)
 }

@@ -16,7 +16,7 @@ pub(crate) fn listen(spec: &ServerSpec, other_host: Option<&str>) -> Result<TcpL
     let addresses = addresses(host, port).map_err(|error| {
         unavailable!(
             "cannot listen on {host}:{port}: the name does not resolve here ({error}); correct it in the cluster, or \
-             listen on this machine's own address with --bind 0.0.0.0"
+             listen on all interfaces with --bind 0.0.0.0"
         )
     })?;
     let listener = bind(&addresses).and_then(|listener| {

@@ -112,6 +112,57 @@ fn a_refused_extension_changes_nothing() {
 }
 
 #[test]
+fn graphs_may_hold_what_no_step_may_run() {
+    let types =
+        |name: &str| format!(r#"attr {{ key: "{name}" value {{ list {{ type: DT_FLOAT }} }} }}"#);
+    let (takes, gives) = (types("Tin"), types("Tout"));
+    let python = |op: &str| {
+        format!(
+            r#"node {{ name: "{op}" op: "{op}" input: "c" attr {{ key: "token" value {{ s: "f7" }} }} {takes} {gives} }}"#
+        )
+    };
+    let kept = |op: &str| {
+        format!(
+            r#"node {{ name: "{op}" op: "{op}" input: "c" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}"#
+        )
+    };
+    let functions = ["PyFunc", "PyFuncStateless", "EagerPyFunc"];
+    let handles = ["GetSessionHandle", "GetSessionHandleV2"];
+    let nodes: Vec<String> = functions
+        .map(python)
+        .into_iter()
+        .chain(handles.map(kept))
+        .collect();
+    let session = extend(&format!("{CONST} {}", nodes.join(" "))).unwrap();
+    assert!(session.run(&[], &["c:0"], &[]).is_ok());
+    let fails = |op: &str, code: Code, parts: &[&str]| {
+        let status = session.run(&[], &[&format!("{op}:0")], &[]).unwrap_err();
+        assert_eq!(status.code(), code, "{status}");
+        let node = format!("[[{{{{node {op}}}}}]]");
+        for part in parts.iter().chain(&[node.as_str()]) {
+            assert!(
+                status.message().contains(part),
+                "'{part}' is missing in: {status}"
+            );
+        }
+    };
+    for op in functions {
+        fails(
+            op,
+            Code::InvalidArgument,
+            &["callback with key=f7", op, "feed"],
+        );
+    }
+    for op in handles {
+        fails(
+            op,
+            Code::FailedPrecondition,
+            &["GetSessionHandle called on null session state", "variables"],
+        );
+    }
+}
+
+#[test]
 fn wrong_runs_name_the_culprit() {
     let source = format!(
         r#"{CONST} node {{ name: "p" op: "Placeholder" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }} }} node {{ name: "n" op: "NoOp" }}"#

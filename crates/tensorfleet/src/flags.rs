@@ -59,7 +59,7 @@ use tensorfleet_status::{Result, invalid_argument};
 
 use hosts::HEADING;
 pub use hosts::{HostFlags, no_cluster};
-use task::{EVALUATOR, WORKER};
+use task::WORKER;
 pub use task::{Role, Task};
 
 /// The job and the address of a program that was told nothing: a cluster of its own.
@@ -150,13 +150,19 @@ impl ClusterFlags {
         if !config.cluster.is_empty() {
             return Task::place_by(config, job.as_deref(), index).map(Some);
         }
-        match (job.as_deref(), index.unwrap_or(0)) {
-            (None, _) | (Some(WORKER), 0) => Ok(None),
-            (Some(EVALUATOR), _) => Task::place_by(config, job.as_deref(), index).map(Some),
-            (Some(job), index) => Err(invalid_argument!(
-                "TF_CONFIG has no \"cluster\", so there is no /job:{job}/task:{index}: add the cluster; without one a \
-                 process trains alone, as task 0 of job {WORKER}"
-            )),
+        let Some(job) = job else {
+            return Ok(None);
+        };
+        let role = Role::new(&config.cluster, &job, index.unwrap_or(0));
+        if role.is_chief {
+            return Ok(None);
         }
+        if role.is_evaluator {
+            return Task::place_by(config, Some(&job), index).map(Some);
+        }
+        Err(invalid_argument!(
+            "TF_CONFIG has no \"cluster\", so there is no {role}: add the cluster; without one a process trains alone, \
+             as its own chief"
+        ))
     }
 }

@@ -51,8 +51,9 @@ pub(crate) struct LocalArgs {
 /// Run a whole cluster on this machine.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without any of --ps, --workers, --chief and --job it is --ps 1 --workers 1; with one of them it is what they say. A task that dies ends the cluster, with exit code 1, unless --restart is
-given; one that is told to leave (tensorfleet stop) may. Ctrl-C stops all tasks, a second one at once.
+Without --ps, --workers, --chief and --job it is --ps 1 --workers 1; otherwise it is what they say. A task that dies
+ends the cluster, with exit code 1, unless --restart is given; one that is told to leave (tensorfleet stop) may.
+Ctrl-C stops all tasks, a second one at once.
 
 Examples:
   tensorfleet up --ps 2 --workers 2

@@ -13,14 +13,12 @@ pub(crate) mod stop;
 pub(crate) mod up;
 
 use std::future::Future;
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::{Error, Result};
 use tensorfleet_rpc::MasterClient;
 use tensorfleet_rpc::grpc::{CallOptions, Limits};
 use tensorfleet_status::{Code, Status};
-use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
@@ -68,20 +66,14 @@ where
 async fn why(target: &str, timeout: Duration, status: Status) -> Error {
     let address = target.strip_prefix("grpc://").unwrap_or(target);
     let words = match status.code() {
-        Code::Unavailable if refuses(address, timeout).await => format!(
+        Code::Unavailable if doctor::refuses(address, timeout).await => format!(
             "connection refused: nobody listens on {address}; start a server there with `tensorfleet serve` (or \
              `tensorfleet local --port N`), or correct the address"
         ),
         Code::Unavailable | Code::DeadlineExceeded => {
-            format!("{target} did not answer; `tensorfleet doctor {address}` looks closer")
+            format!("asking {target} failed; `tensorfleet doctor {address}` looks closer")
         }
         _ => format!("{target} answered with an error"),
     };
     Error::new(status).context(words)
-}
-
-/// Whether the machine is there and the server is not.
-async fn refuses(address: &str, timeout: Duration) -> bool {
-    let connected = tokio::time::timeout(timeout, TcpStream::connect(address)).await;
-    matches!(connected, Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused)
 }

@@ -108,6 +108,12 @@ fn a_missing_task_is_named_with_what_to_do() {
     assert!(text.contains(&problem), "{text}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(error, "error: the cluster is not well: 1 of 2 tasks\n");
+    // Nobody knows who should be at a mere address.
+    let output = crate::binary::output(&["doctor", &format!("localhost:{missing}")]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let problem = format!("problem: localhost:{missing}: {refused}");
+    assert!(text.contains(&problem), "{text}");
+    assert!(text.contains("tensorfleet serve"), "{text}");
 }
 
 #[test]

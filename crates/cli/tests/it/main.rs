@@ -5,6 +5,8 @@ mod binary;
 mod checkpoint;
 mod demo;
 mod doctor;
+mod inspect;
+mod readme;
 mod serve;
 mod signals;
 mod tensorflow;

@@ -14,7 +14,7 @@ pub(super) const WORKER: &str = "worker";
 /// The job that holds variables.
 const PS: &str = "ps";
 /// The job that looks on from outside the cluster.
-pub(super) const EVALUATOR: &str = "evaluator";
+const EVALUATOR: &str = "evaluator";
 
 /// What this process is.
 #[derive(Clone, PartialEq, Eq, Debug)]

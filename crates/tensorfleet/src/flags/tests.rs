@@ -138,12 +138,14 @@ fn evaluators_are_outside() {
 #[test]
 fn nothing_is_a_cluster_of_its_own_if_wanted() {
     let alone = r#"{"task": {"type": "worker", "index": 0}}"#;
+    let leading_nobody = r#"{"task": {"type": "chief", "index": 0}}"#;
     for nothing in [
         None,
         Some("{}"),
         Some(r#"{"cluster": {}}"#),
         Some(r#"{"environment": "cloud"}"#),
         Some(alone),
+        Some(leading_nobody),
     ] {
         assert_eq!(placed(&[], nothing).unwrap(), "nowhere");
     }

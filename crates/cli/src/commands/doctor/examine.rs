@@ -162,6 +162,14 @@ async fn connect(addresses: &[SocketAddr], limit: Duration) -> Result<TcpStream,
     }
 }
 
+/// Whether the machine is there and nobody listens.
+pub(in crate::commands) async fn refuses(address: &str, limit: Duration) -> bool {
+    let Ok(addresses) = resolve(address, limit).await else {
+        return false;
+    };
+    matches!(connect(&addresses, limit).await, Err(Failure::Refused))
+}
+
 /// Says hello as HTTP/2 does and hears what comes back.
 async fn listen(mut stream: TcpStream, limit: Duration) -> Result<(), Failure> {
     let mut answer = [0; 16];

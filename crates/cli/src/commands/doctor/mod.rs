@@ -25,6 +25,7 @@ use crate::args::DoctorArgs;
 use crate::cluster;
 use crate::commands::{runtime, seconds};
 use crate::output::Misuse;
+pub(super) use examine::refuses;
 use examine::{Examined, call, examine};
 use judge::Finding;
 

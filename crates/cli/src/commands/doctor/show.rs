@@ -24,7 +24,10 @@ pub(super) fn text(patients: &[Patient], general: &[Finding], out: &mut dyn Writ
     output::table(out, &rows)?;
     let mut warnings = 0;
     let own = patients.iter().flat_map(|patient| {
-        let name = format!("{} at {}: ", task(patient), patient.address);
+        let name = match patient.task() {
+            Some(_) => format!("{} at {}: ", task(patient), patient.address),
+            None => format!("{}: ", patient.address),
+        };
         let named = move |finding| (name.clone(), finding);
         patient.findings.iter().map(named)
     });

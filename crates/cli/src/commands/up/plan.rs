@@ -21,10 +21,10 @@ fn jobs(args: &UpArgs) -> Result<Vec<(String, u32)>> {
         ("ps", args.ps),
         ("worker", args.workers),
     ];
-    let named = named.into_iter();
-    let mut jobs: Vec<(String, u32)> = named
-        .filter_map(|(job, count)| Some((job.to_owned(), count?)))
-        .collect();
+    let mut jobs = Vec::new();
+    for (job, count) in named {
+        jobs.extend(count.map(|count| (job.to_owned(), count)));
+    }
     for given in &args.jobs {
         let parsed = given.split_once('=');
         let parsed = parsed.and_then(|(job, count)| Some((job, count.parse().ok()?)));
