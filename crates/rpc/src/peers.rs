@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use tensorfleet_cluster::{ClusterSpec, Peers, TaskName, Worker, WorkerApi};
+use tensorfleet_math::par::Pool;
 use tensorfleet_proto::ClusterDef;
 use tensorfleet_status::Result;
 
@@ -19,6 +20,7 @@ pub(crate) struct GrpcPeers {
     local: Arc<OnceLock<Weak<Worker>>>,
     addresses: BTreeMap<TaskName, String>,
     limits: Limits,
+    pool: Arc<Pool>,
     direct_transfers: bool,
     /// `None` if tasks on this machine are called as all others.
     lines: Option<Arc<Lines>>,
@@ -31,6 +33,7 @@ impl GrpcPeers {
         own: TaskName,
         addresses: BTreeMap<TaskName, String>,
         limits: Limits,
+        pool: Arc<Pool>,
         direct_transfers: bool,
         lines: Option<Arc<Lines>>,
         keepalive: Option<KeepAlive>,
@@ -40,6 +43,7 @@ impl GrpcPeers {
             local: Arc::default(),
             addresses,
             limits,
+            pool,
             direct_transfers,
             lines,
             keepalive,
@@ -80,7 +84,7 @@ impl Peers for GrpcPeers {
             self.limits.clone(),
             self.keepalive.clone(),
         );
-        let reader = Reader::new(self.direct_transfers);
+        let reader = Reader::new(self.direct_transfers, self.pool.clone());
         let lines = self.lines.clone();
         let worker = Arc::new(RemoteWorker::new(task.clone(), channel, reader, lines));
         opened.insert(task.clone(), worker.clone());
@@ -93,6 +97,7 @@ impl Peers for GrpcPeers {
             local: self.local.clone(),
             addresses: addresses(&ClusterSpec::from_cluster_def(cluster)?),
             limits: self.limits.clone(),
+            pool: self.pool.clone(),
             direct_transfers: self.direct_transfers,
             lines: self.lines.clone(),
             keepalive: self.keepalive.clone(),

@@ -118,6 +118,7 @@ impl Server {
             .map_err(|error| internal!("the server's threads cannot start: {error}"))?;
 
         let task = TaskName::new(spec.job.clone(), spec.task as usize);
+        let env = Arc::new(worker_env(task.clone(), &config, &runtime)?);
         let mut addresses = addresses(&spec.cluster);
         addresses.insert(
             task.clone(),
@@ -128,9 +129,10 @@ impl Server {
             Arc::new(Lines::new(most, options.peer_timeout))
         });
         let peers = Arc::new(GrpcPeers::new(
-            task.clone(),
+            task,
             addresses,
             options.limits.clone(),
+            env.pool.clone(),
             options.direct_transfers,
             lines.clone(),
             options.peer_timeout.map(|timeout| KeepAlive {
@@ -138,7 +140,6 @@ impl Server {
                 path: path::GET_STATUS,
             }),
         ));
-        let env = Arc::new(worker_env(task, &config, &runtime)?);
         let client = env
             .devices
             .first()

@@ -2,10 +2,12 @@
 
 use std::io::IoSliceMut;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
+use tensorfleet_math::par::{Par, Pool, chunks_mut};
 use tensorfleet_proto::{RecvTensorRequest, RecvTensorResponse, TensorProto};
 use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::{Buffer, PortType, Shape};
@@ -15,15 +17,21 @@ use super::{Location, OFFER, Offer, host, pack};
 /// Up to this size reading takes less time than finding a thread that may block.
 const INLINE_TO: u64 = 2 << 20;
 
+/// A thread that reads as much has earned its waking.
+const GRAIN: usize = 256 << 10;
+
 /// What one task knows about reading another one's memory.
 pub(crate) struct Reader {
+    /// Helps with what is large: one core copies slower than memory can.
+    pool: Arc<Pool>,
     /// It was tried and did not work, or is not wanted.
     gave_up: AtomicBool,
 }
 
 impl Reader {
-    pub(crate) fn new(enabled: bool) -> Reader {
+    pub(crate) fn new(enabled: bool, pool: Arc<Pool>) -> Reader {
         Reader {
+            pool,
             gave_up: AtomicBool::new(!enabled),
         }
     }
@@ -49,9 +57,10 @@ impl Reader {
         let read = async {
             check_len(tensor, location.len)?;
             if location.len <= INLINE_TO {
-                return read(&location, request_id as u64);
+                return read(&*self.pool, &location, request_id as u64);
             }
-            tokio::task::spawn_blocking(move || read(&location, request_id as u64))
+            let pool = self.pool.clone();
+            tokio::task::spawn_blocking(move || read(&*pool, &location, request_id as u64))
                 .await
                 .unwrap_or_else(|error| Err(internal!("reading a tensor was given up: {error}")))
         };
@@ -89,13 +98,22 @@ fn check_len(tensor: &TensorProto, len: u64) -> Result<()> {
 }
 
 /// Reads the content, then sees that it was still lent to this request.
-fn read(location: &Location, request_id: u64) -> Result<Bytes> {
+fn read(par: &dyn Par, location: &Location, request_id: u64) -> Result<Bytes> {
     let pid = i32::try_from(location.pid)
         .map(Pid::from_raw)
         .map_err(|_| invalid_argument!("no process has the id {}", location.pid))?;
     let mut content = Buffer::new(location.len as usize);
     if let Some(target) = content.bytes_mut() {
-        copy(pid, location.address, target)?;
+        let failed = Mutex::new(None);
+        chunks_mut(par, target, GRAIN, |offset, chunk| {
+            let address = location.address.wrapping_add(offset as u64);
+            if let Err(error) = copy(pid, address, chunk) {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        });
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
     }
     let mut proof = [0; 8];
     copy(pid, location.proof, &mut proof)?;
@@ -130,6 +148,8 @@ fn copy(pid: Pid, address: u64, target: &mut [u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tensorfleet_math::par::Serial;
+
     use super::*;
 
     fn location(content: &[u8], proof: &u64) -> Location {
@@ -143,12 +163,15 @@ mod tests {
 
     #[test]
     fn reads_what_is_still_lent() {
-        let content: Vec<u8> = (0..100_000).map(|byte| byte as u8).collect();
-        let proof = 7;
-        let location = location(&content, &proof);
-        assert_eq!(read(&location, 7).unwrap(), content);
-        let error = read(&location, 8).unwrap_err();
-        assert!(error.message().contains("was gone"), "{error}");
+        let pool = Pool::new(2);
+        for len in [100_000, 3 * GRAIN + 5] {
+            let content: Vec<u8> = (0..len).map(|byte| (byte % 251) as u8).collect();
+            let proof = 7;
+            let location = location(&content, &proof);
+            assert_eq!(read(&pool, &location, 7).unwrap(), content);
+            let error = read(&pool, &location, 8).unwrap_err();
+            assert!(error.message().contains("was gone"), "{error}");
+        }
     }
 
     #[test]
@@ -175,7 +198,7 @@ mod tests {
             },
         ];
         for location in nowhere {
-            assert!(read(&location, 7).is_err(), "{location:?}");
+            assert!(read(&Serial, &location, 7).is_err(), "{location:?}");
         }
     }
 
