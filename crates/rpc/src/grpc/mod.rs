@@ -50,7 +50,7 @@ impl Default for Limits {
             max_message_bytes: i32::MAX as usize,
             stream_window: 16 << 20,
             connection_window: 64 << 20,
-            max_frame_bytes: 64 << 10,
+            max_frame_bytes: 256 << 10,
         }
     }
 }
