@@ -126,7 +126,7 @@ impl Server {
         );
         let lines = options.direct_transfers.then(|| {
             let most = options.limits.max_message_bytes;
-            Arc::new(Lines::new(most, options.peer_timeout))
+            Arc::new(Lines::new(&task, most, options.peer_timeout))
         });
         let peers = Arc::new(GrpcPeers::new(
             task,
@@ -355,7 +355,7 @@ async fn run(listener: TcpListener, services: Arc<Services>, limits: Limits, sto
     if !drained {
         tracing::info!("steps still run after the grace period and are cancelled");
     }
-    services.master.close_all().await;
+    services.master.stop().await;
     if !drained {
         // What was cancelled answers; whatever does not is cut off with its connection.
         let _ = tokio::time::timeout(CANCEL_GRACE, serving).await;

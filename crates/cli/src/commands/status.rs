@@ -42,6 +42,9 @@ pub(crate) fn run(args: &TargetArgs, out: &mut dyn Write) -> Result<()> {
                 "steps": status.steps,
                 "tensor_bytes": status.tensor_bytes,
                 "recycled_bytes": status.recycled_bytes,
+                "lent_tensors": status.lent_tensors,
+                "lent_bytes": status.lent_bytes,
+                "lines": status.lines,
                 "stopping": status.stopping,
                 "clock_seconds": status.clock_micros as f64 / 1e6,
                 "cluster": cluster(status),
@@ -91,6 +94,14 @@ fn described(status: &StatusResponse) -> Vec<Vec<String>> {
                 "{} live, {} kept for reuse",
                 output::bytes(status.tensor_bytes),
                 output::bytes(status.recycled_bytes)
+            ),
+        ),
+        row(
+            "same machine",
+            format!(
+                "{} lines, {} read by other tasks",
+                status.lines,
+                output::bytes(status.lent_bytes)
             ),
         ),
     ]

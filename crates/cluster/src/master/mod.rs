@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Result, aborted, invalid_argument};
+use tensorfleet_status::{Result, aborted, invalid_argument, unavailable};
 
 use crate::api::Peers;
 use crate::recent::RecentRequests;
@@ -315,8 +315,17 @@ impl Master {
         Ok(pb::ResetResponse {})
     }
 
-    /// Closes every session.
-    pub async fn close_all(&self) {
+    /// Ends everything because the server goes away. Clients hear it as such: those that can will come back.
+    pub async fn stop(&self) {
+        for session in self.sessions().values() {
+            session.cancel.cancel(unavailable!(
+                "The server is stopping; its steps are cancelled."
+            ));
+        }
+        self.close_all().await;
+    }
+
+    async fn close_all(&self) {
         let sessions = std::mem::take(&mut *self.sessions());
         close_all(sessions.into_values().collect()).await;
     }

@@ -84,11 +84,16 @@ fn unpack<M: Message + Default>(type_url: &str, any: Option<&Any>) -> Option<M> 
 
 /// What processes that can name each other by pid have in common; `None` if that cannot be told.
 pub(crate) fn host() -> Option<&'static str> {
-    static HOST: OnceLock<Option<String>> = OnceLock::new();
+    static HOST: OnceLock<String> = OnceLock::new();
     let find = || {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let pids = std::fs::read_link("/proc/self/ns/pid").ok()?;
         Some(format!("{} {}", boot.trim(), pids.display()))
     };
-    HOST.get_or_init(find).as_deref()
+    if let Some(host) = HOST.get() {
+        return Some(host);
+    }
+    // It may fail for want of file descriptors: then it is tried again.
+    let found = find()?;
+    Some(HOST.get_or_init(|| found))
 }

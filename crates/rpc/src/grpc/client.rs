@@ -1,7 +1,9 @@
 //! The client side: a channel that connects when it is needed and again when it broke.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -321,8 +323,16 @@ impl Channel {
         let encoding = head.headers.get("grpc-encoding");
         let encoding = encoding.map(HeaderValue::as_bytes);
         let frames = message::read(&mut body, self.0.limits.max_message_bytes, encoding).await;
-        let trailers = body.trailers().await.map_err(broken)?;
-        status::read(&trailers.unwrap_or_default())?;
+        let trailers = match &frames {
+            Ok(_) => body.trailers().await,
+            // Trailers that are here may say why there is no message. Behind a message that was not read to its end they
+            // would never come.
+            Err(error) => match poll_fn(|context| Poll::Ready(body.poll_trailers(context))).await {
+                Poll::Ready(trailers) => trailers,
+                Poll::Pending => return Err(error.clone()),
+            },
+        };
+        status::read(&trailers.map_err(broken)?.unwrap_or_default())?;
         message::decode(frames?)
     }
 

@@ -17,7 +17,7 @@ use super::status::from_h2;
 const UNPARSABLE: &str = "Unable to parse request";
 
 /// Flag and length.
-const PREFIX: usize = 5;
+pub(crate) const PREFIX: usize = 5;
 
 /// Compressed messages of this size may become a thousand times larger: inflating them would keep other
 /// calls waiting too long.
@@ -162,7 +162,8 @@ fn inflate(frames: Frames, encoding: Option<&[u8]>, limit: usize) -> Result<Fram
     Ok(frames)
 }
 
-fn too_large(len: usize, limit: usize) -> Status {
+/// What a message that is too large is refused with.
+pub(crate) fn too_large(len: usize, limit: usize) -> Status {
     resource_exhausted!("Received message larger than max ({len} vs. {limit})")
 }
 

@@ -141,7 +141,7 @@ impl Line {
     /// Returns when the peer has said nothing for `timeout` though a call waits and it was asked.
     pub(super) async fn until_gone(&self, timeout: Duration) -> String {
         let quiet = timeout / 4;
-        loop {
+        'ask: loop {
             let heard = self.heard.load(Ordering::Relaxed);
             tokio::time::sleep(quiet).await;
             if self.lock().waiting.is_empty() || self.heard.load(Ordering::Relaxed) != heard {
@@ -149,13 +149,16 @@ impl Line {
             }
             self.put(record::put_ping);
             self.driver.wake();
-            tokio::time::sleep(timeout - quiet).await;
-            if self.heard.load(Ordering::Relaxed) == heard {
-                return format!(
-                    "{} has not answered for {timeout:?}: it is gone, paused or cut off",
-                    self.peer
-                );
+            for _ in 0..3 {
+                tokio::time::sleep(quiet).await;
+                if self.heard.load(Ordering::Relaxed) != heard {
+                    continue 'ask;
+                }
             }
+            return format!(
+                "{} has not answered for {timeout:?}: it is gone, paused or cut off",
+                self.peer
+            );
         }
     }
 

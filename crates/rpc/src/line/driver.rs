@@ -25,7 +25,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWrite};
 use tokio::net::UnixStream;
 
 use super::caller::Line;
-use super::load::Load;
+use super::load::{Load, Taken};
 use super::record::{self, Method, Record};
 use crate::grpc::{Call, Service, guarded, message};
 
@@ -39,7 +39,10 @@ const READS: usize = 16;
 const PIECES: usize = 16;
 
 /// A call being answered.
-type Answering = Pin<Box<dyn Future<Output = (u64, Result<Result<Segments>, Aborted>)> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+
+/// The call's id, its result unless the caller cancelled it, and its place among the calls of the server.
+type Answered = (u64, Result<Result<Segments>, Aborted>, Option<Taken>);
 
 /// Reads, answers and writes until the line ends; a peer that stays silent for `patience` ends it.
 pub(super) async fn drive<S: Service>(
@@ -58,6 +61,8 @@ pub(super) async fn drive<S: Service>(
         calls: FuturesUnordered::new(),
         aborts: FxHashMap::default(),
         writing: VecDeque::new(),
+        unsent: Vec::new(),
+        skip: 0,
         is_due: false,
     };
     let gone = async {
@@ -88,6 +93,10 @@ struct Driver<'a, S> {
     /// How to end the calls that are being answered.
     aborts: FxHashMap<u64, AbortHandle>,
     writing: VecDeque<Bytes>,
+    /// Calls whose answers are not written yet: until then they are not over.
+    unsent: Vec<Taken>,
+    /// How much is still to come of a message that is too long.
+    skip: usize,
     /// Whether others had their turn since there was something to write.
     is_due: bool,
 }
@@ -121,14 +130,23 @@ impl<S: Service> Driver<'_, S> {
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
             }
             let limit = self.line.max_message_bytes;
+            self.skip();
             while let Some(record) = record::take(&mut self.read, limit)
                 .map_err(|status| format!("it brought something else: {}", status.message()))?
             {
                 self.take(record);
+                self.skip();
             }
         }
         context.waker().wake_by_ref();
         Ok(())
+    }
+
+    /// Drops what came of a message that is too long.
+    fn skip(&mut self) {
+        let count = self.skip.min(self.read.len());
+        self.read.advance(count);
+        self.skip -= count;
     }
 
     fn take(&mut self, record: Record) {
@@ -145,6 +163,17 @@ impl<S: Service> Driver<'_, S> {
                     abort.abort();
                 }
             }
+            Record::TooLong { id, is_answer, len } => {
+                self.skip = len;
+                let error = message::too_large(len, self.line.max_message_bytes);
+                if is_answer {
+                    self.line.answered(id, Err(error));
+                } else {
+                    self.line.put(|out| record::put_answer(out, id, Err(error)));
+                }
+            }
+            // Whatever is written shows that we are here.
+            Record::Ping if !self.line.is_out_empty() => {}
             Record::Ping => self.line.put(record::put_pong),
             Record::Pong => {}
         }
@@ -152,9 +181,12 @@ impl<S: Service> Driver<'_, S> {
 
     fn begin(&mut self, id: u64, method: Method, message: Bytes) {
         let (service, limit) = (self.service.clone(), self.line.max_message_bytes);
-        let taken = self.load.take(method);
+        let (taken, refused) = match self.load.take(method) {
+            Ok(taken) => (Some(taken), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
         let call = async move {
-            let _taken = taken?;
+            refused?;
             let call = Call {
                 path: Cow::Borrowed(method.path()),
                 message: message::unwrap(message, limit)?,
@@ -166,14 +198,18 @@ impl<S: Service> Driver<'_, S> {
         };
         let (call, abort) = abortable(guarded(call));
         self.aborts.insert(id, abort);
-        self.calls.push(Box::pin(async move { (id, call.await) }));
+        self.calls
+            .push(Box::pin(async move { (id, call.await, taken) }));
     }
 
     fn answer(&mut self, context: &mut Context<'_>) {
-        while let Poll::Ready(Some((id, result))) = Pin::new(&mut self.calls).poll_next(context) {
+        while let Poll::Ready(Some((id, result, taken))) =
+            Pin::new(&mut self.calls).poll_next(context)
+        {
             self.aborts.remove(&id);
             if let Ok(result) = result {
                 self.line.put(|out| record::put_answer(out, id, result));
+                self.unsent.extend(taken);
             }
         }
     }
@@ -182,6 +218,7 @@ impl<S: Service> Driver<'_, S> {
         loop {
             if self.writing.is_empty() {
                 if self.line.is_out_empty() {
+                    self.unsent.clear();
                     self.is_due = false;
                     return Ok(());
                 }

@@ -6,7 +6,7 @@ use std::os::unix::net as unix;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use tensorfleet_cluster::ids;
+use tensorfleet_cluster::{TaskName, ids};
 use tensorfleet_status::{Result, failed_precondition, unavailable};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
@@ -50,10 +50,15 @@ const MAGIC: u64 = u64::from_le_bytes(*b"TFLEET/1");
 /// Who has not opened a line by then does not.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// No task is called by more bytes.
+const LONGEST_NAME: u64 = 1 << 10;
+
 /// The lines of one server.
 pub(crate) struct Lines {
     /// What this server is known by.
     server: u64,
+    /// What it is called in errors and logs.
+    task: String,
     secret: u64,
     max_message_bytes: usize,
     patience: Option<Duration>,
@@ -67,8 +72,13 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(max_message_bytes: usize, patience: Option<Duration>) -> Lines {
+    pub(crate) fn new(
+        task: &TaskName,
+        max_message_bytes: usize,
+        patience: Option<Duration>,
+    ) -> Lines {
         Lines {
+            task: task.to_string(),
             server: ids::random(),
             secret: ids::random(),
             max_message_bytes,
@@ -149,17 +159,13 @@ impl Lines {
     }
 
     async fn connect(&self, offer: &OpenResponse) -> io::Result<UnixStream> {
-        let address = unix::SocketAddr::from_abstract_name(&offer.name)?;
-        let stream = unix::UnixStream::connect_addr(&address)?;
-        stream.set_nonblocking(true)?;
-        let mut stream = UnixStream::from_std(stream)?;
-        let mut hello = [0; 24];
-        for (to, word) in hello
-            .chunks_exact_mut(8)
-            .zip([MAGIC, offer.secret, self.server])
-        {
-            to.copy_from_slice(&word.to_le_bytes());
+        // The first byte says that it is no file.
+        let mut stream = UnixStream::connect(format!("\0{}", offer.name)).await?;
+        let mut hello = Vec::new();
+        for word in [MAGIC, offer.secret, self.server, self.task.len() as u64] {
+            hello.extend(word.to_le_bytes());
         }
+        hello.extend(self.task.as_bytes());
         stream.write_all(&hello).await?;
         if stream.read_u64_le().await? != MAGIC {
             return Err(io::Error::other("it is no server of ours"));
@@ -175,15 +181,21 @@ impl Lines {
             if (magic, secret) != (MAGIC, self.secret) {
                 return Err(io::Error::other("it does not know the secret"));
             }
+            let len = stream.read_u64_le().await?;
+            if len > LONGEST_NAME {
+                return Err(io::Error::other("its name is too long"));
+            }
+            let mut task = vec![0; len as usize];
+            stream.read_exact(&mut task).await?;
             stream.write_u64_le(MAGIC).await?;
-            Ok(server)
+            Ok((server, String::from_utf8_lossy(&task).into_owned()))
         };
-        let server = match tokio::time::timeout(OPEN_TIMEOUT, welcome).await {
-            Ok(Ok(server)) => server,
+        let (server, task) = match tokio::time::timeout(OPEN_TIMEOUT, welcome).await {
+            Ok(Ok(peer)) => peer,
             Ok(Err(error)) => return tracing::debug!("a line was not opened: {error}"),
             Err(_) => return tracing::debug!("a line was not opened: the caller said nothing"),
         };
-        self.start(server, format!("server {server:016x}"), stream);
+        self.start(server, task, stream);
     }
 
     /// Drives a new line in the background; `None` if this server is going away.

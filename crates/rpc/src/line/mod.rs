@@ -8,7 +8,7 @@
 //! ```text
 //! task A ── gRPC /tensorfleet.Line/Open {host, A} ─────> task B
 //!        <─ {B, name of its socket, secret} ────────────
-//!        ── socket: secret, A ─────────────────────────>
+//!        ── socket: secret, A, its task ────────────────>
 //!        <─ welcome ────────────────────────────────────
 //!        <═ records: calls, answers, cancels ══════════>
 //! ```

@@ -14,10 +14,13 @@ use tensorfleet_proto::services::worker;
 use tensorfleet_status::{Code, Result, Status, internal, invalid_argument};
 use tensorfleet_tensor::Segments;
 
-use crate::grpc::status;
+use crate::grpc::{message, status};
 
 /// Bytes before the payload.
 const HEADER: usize = 16;
+
+/// No payload of any kind is longer.
+const MOST: usize = i32::MAX as usize + message::PREFIX;
 
 /// What can be called on a line: what tasks ask of each other in every step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,12 @@ pub(super) enum Record {
     /// The caller no longer wants an answer.
     Cancel {
         id: u64,
+    },
+    /// A call or an answer whose `len` bytes, which follow, are more than is taken.
+    TooLong {
+        id: u64,
+        is_answer: bool,
+        len: usize,
     },
     /// Asks for a sign of life.
     Ping,
@@ -147,9 +156,17 @@ pub(super) fn take(read: &mut BytesMut, limit: usize) -> Result<Option<Record>> 
     let (kind, method) = (header.get_u8(), header.get_u8());
     header.advance(2);
     let id = header.get_u64_le();
-    if len > limit {
+    if len > limit.saturating_add(message::PREFIX) && [CALL, ANSWER].contains(&kind) {
+        read.advance(HEADER);
+        return Ok(Some(Record::TooLong {
+            id,
+            is_answer: kind == ANSWER,
+            len,
+        }));
+    }
+    if len > MOST {
         return Err(invalid_argument!(
-            "a record of {len} bytes is larger than the limit of {limit} bytes"
+            "a record of kind {kind} and {len} bytes is too long"
         ));
     }
     if read.len() < HEADER + len {

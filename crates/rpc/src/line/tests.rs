@@ -10,7 +10,7 @@ use prost::Message;
 use tensorfleet_proto as pb;
 use tensorfleet_status::{Code, Result, Status, aborted};
 use tensorfleet_tensor::Segments;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
 
@@ -53,6 +53,16 @@ impl Service for Echo {
                     std::future::pending::<()>().await;
                 }
                 "panic" => panic!("on purpose"),
+                "long" => {
+                    let answer = pb::RecvTensorResponse {
+                        tensor: Some(pb::TensorProto {
+                            tensor_content: vec![0; 100_000].into(),
+                            ..pb::TensorProto::default()
+                        }),
+                        ..pb::RecvTensorResponse::default()
+                    };
+                    return encode(&answer, LIMIT);
+                }
                 _ => {}
             }
             let answer = pb::RecvTensorResponse {
@@ -264,10 +274,63 @@ fn records_are_read_whole_whatever_the_pieces() {
     }
 }
 
-#[test]
-fn a_record_that_is_too_long_is_refused_before_it_is_here() {
-    let mut read = BytesMut::new();
-    read.put_u32_le(LIMIT as u32 + 1);
-    read.put_slice(&[1; 12]);
-    assert!(record::take(&mut read, LIMIT).is_err());
+#[tokio::test]
+async fn what_is_too_long_fails_its_call_only() {
+    let echo = Arc::new(Echo::default());
+    let (stream, other) = UnixStream::pair().unwrap();
+    let lines = [(stream, LIMIT), (other, 1000)].map(|(stream, limit)| {
+        let line = Arc::new(Line::new("the other end".to_owned(), limit));
+        tokio::spawn(drive(
+            line.clone(),
+            stream,
+            echo.clone(),
+            Load::default(),
+            None,
+        ));
+        line
+    });
+    let long = "k".repeat(LIMIT / 2);
+    for _ in 0..3 {
+        let error = ask(&lines[0], 1, &long).await.unwrap_err();
+        assert_eq!(error.code(), Code::ResourceExhausted);
+        assert_eq!(ask(&lines[0], 1, "").await, Ok(2));
+    }
+    // An answer that is too long for the caller.
+    let error = ask(&lines[1], 1, "long").await.unwrap_err();
+    assert_eq!(error.code(), Code::ResourceExhausted);
+    assert_eq!(ask(&lines[1], 1, "").await, Ok(2));
+}
+
+#[tokio::test]
+async fn a_call_is_over_when_its_answer_is_written() {
+    let (stream, mut other) = UnixStream::pair().unwrap();
+    let load = Load::default();
+    let line = Arc::new(Line::new("somebody".to_owned(), LIMIT));
+    tokio::spawn(drive(
+        line.clone(),
+        stream,
+        Arc::new(Echo::default()),
+        load.clone(),
+        None,
+    ));
+    let mut out = Segments::default();
+    for id in 1..=40 {
+        let asked = encode(&request(1, "long"), LIMIT).unwrap();
+        record::put_call(&mut out, id, Method::RecvTensor, asked);
+    }
+    for piece in out.into_pieces() {
+        other.write_all(&piece).await.unwrap();
+    }
+    // Nobody reads the answers, which are more than a socket holds.
+    let soon = Duration::from_millis(100);
+    tokio::time::sleep(soon).await;
+    assert!(tokio::time::timeout(soon, load.drain()).await.is_err());
+    let mut answers = vec![0; 1 << 16];
+    let mut drained = std::pin::pin!(load.drain());
+    loop {
+        tokio::select! {
+            () = &mut drained => break,
+            read = other.read(&mut answers) => assert!(read.unwrap() > 0),
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Large tensors between tasks on one machine.
 
 use tensorfleet_rpc::{Server, ServerOptions, Session};
+use tensorfleet_status::Code;
 
 use crate::cluster;
-use crate::common::{Raw, graph, run, session_of, value, wait_until};
+use crate::common::{Raw, assert_status, graph, run, session_of, value, wait_until};
 
 /// Half a million ones on the ps, added up on the worker.
 const PULL: &str = "v = VarHandleOp() {dtype=DT_FLOAT, shape=[500000], shared_name='v'}
@@ -61,4 +62,19 @@ fn either_task_may_want_messages() {
         assert_eq!(value(&session, "sum:0").unwrap(), 500_000.0);
         assert_eq!(Raw::new(ps.target()).status().lent_bytes, 0);
     }
+}
+
+#[test]
+fn an_answer_that_is_too_large_fails_its_step() {
+    let sender = ServerOptions {
+        direct_transfers: false,
+        ..ServerOptions::default()
+    };
+    let mut receiver = sender.clone();
+    receiver.limits.max_message_bytes = 1_000_000;
+    let servers = cluster::cluster(&[("ps", vec![sender]), ("worker", vec![receiver])]);
+    let session = pulling(&servers[1]);
+    run(&session, "init").unwrap();
+    let sum = value(&session, "sum:0");
+    assert_status(sum, Code::ResourceExhausted, "larger than max");
 }

@@ -7,7 +7,9 @@ use tensorfleet_rpc::{Server, ServerOptions};
 use tensorfleet_status::Code;
 
 use crate::cluster::{free_address, task, task_with};
-use crate::common::{Raw, assert_status, put, remote_queue, run, session, value, wait_until};
+use crate::common::{
+    Raw, assert_status, put, queue, remote_queue, run, session, value, wait_until,
+};
 
 fn lines(server: &Server) -> u64 {
     Raw::new(server.target()).status().lines
@@ -110,6 +112,32 @@ fn a_step_that_runs_when_its_task_stops_may_end() {
         // Letting it go ends the stop early.
         session.close().unwrap();
         assert!(step.join().unwrap().is_err());
+        stopping.join().unwrap();
+    });
+}
+
+#[test]
+fn a_step_that_ends_while_its_task_stops_is_answered() {
+    let (_, [first, second]) = two();
+    let graph = queue("line")
+        + "\n twice = Add(got, got) @/job:worker/task:1/device:CPU:0
+         far = Add(one, one) @/job:worker/task:1/device:CPU:0";
+    let session = session(first.target(), &graph);
+    run(&session, "init").unwrap();
+    wait_until("a line", || {
+        value(&session, "far:0") == Ok(2.0) && lines(&first) == 1
+    });
+    thread::scope(|scope| {
+        let step = scope.spawn(|| session.run(&[], &["twice:0"], &["started"]));
+        wait_until("the step", || value(&session, "count:0") == Ok(1.0));
+        let stopping = scope.spawn(|| {
+            second.stop_within(Duration::from_secs(60));
+            second.join();
+        });
+        wait_until("the refusal", || value(&session, "far:0").is_err());
+        put(&session, 3.0).unwrap();
+        let ended = step.join().unwrap().unwrap();
+        assert_eq!(ended[0].to_scalar::<f32>(), Ok(6.0));
         stopping.join().unwrap();
     });
 }
