@@ -80,6 +80,11 @@ pub trait SessionRunHook: Send {
         Ok(())
     }
 
+    /// After every hook has seen the new session, and has waited for what it waits for.
+    fn before_first_run(&mut self, _session: &Session, _coordinator: &Coordinator) -> Result<()> {
+        Ok(())
+    }
+
     /// Before each run: what to fetch and feed besides what the program asks for.
     fn before_run(&mut self, _context: &RunContext<'_>) -> Result<RunArgs> {
         Ok(RunArgs::default())

@@ -57,7 +57,8 @@ impl SessionRunHook for StopAtStepHook {
         self.step.begin(graph)
     }
 
-    fn after_create_session(&mut self, session: &Session, coordinator: &Coordinator) -> Result<()> {
+    /// Only now: a worker that waits for its chief may see the step of an earlier training until then.
+    fn before_first_run(&mut self, session: &Session, coordinator: &Coordinator) -> Result<()> {
         let now = self.step.read(session)?;
         let steps = self.num_steps.unwrap_or(0);
         // Counted once: a recovered session goes on to the same end.

@@ -281,6 +281,9 @@ impl MonitoredSession {
             for hook in &mut self.hooks {
                 hook.after_create_session(&live.session, &live.coordinator)?;
             }
+            for hook in &mut self.hooks {
+                hook.before_first_run(&live.session, &live.coordinator)?;
+            }
             Ok(())
         })();
         match started {
