@@ -14,7 +14,7 @@ use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, unav
 use tokio::time::Instant;
 
 use super::connect::connect;
-use super::keepalive::{KeepAlive, Watched};
+use super::keepalive::{KeepAlive, Watched, silent};
 use super::{CONTENT_TYPE, Limits, message, status, timeout};
 
 /// Between attempts of a call that waits for its server.
@@ -268,10 +268,7 @@ impl Channel {
                     Some((sender, request.ok()?))
                 };
                 watched.until_gone(keepalive.timeout, question).await;
-                let reason = format!(
-                    "{peer} has not answered for {:?}: it is gone, paused or cut off",
-                    keepalive.timeout
-                );
+                let reason = silent(&peer, keepalive.timeout);
                 tracing::warn!("{reason}");
                 // Nobody else sets it.
                 let _ = gone.set(reason);

@@ -1,7 +1,8 @@
 //! [`Cork`]: what is ready at the same time leaves together.
 //!
 //! The first write of a burst waits until every other task that is ready had its turn. What they send on
-//! this connection then goes out in the same system call and wakes the other end once.
+//! this connection then goes out in the same system call and wakes the other end once. [`Burst`] is the waiting
+//! without the stream, for writers that gather what they write.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -13,24 +14,39 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// A stream that holds back the first write of each burst for a moment.
 pub(super) struct Cork<T> {
     stream: T,
-    /// Whether others had their turn since the last flush.
-    out: bool,
+    /// It ends with a flush.
+    burst: Burst,
 }
 
-impl<T> Cork<T> {
-    pub(super) fn new(stream: T) -> Cork<T> {
-        Cork { stream, out: false }
-    }
+/// What is written until there is nothing more to write.
+#[derive(Default)]
+pub(crate) struct Burst {
+    /// Whether others had their turn since it began.
+    is_due: bool,
+}
 
+impl Burst {
     /// Whether to write now; if not, the task is woken after the others.
-    fn pull(&mut self, context: &mut Context<'_>) -> bool {
-        if !self.out {
-            self.out = true;
+    pub(crate) fn is_due(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.is_due {
+            self.is_due = true;
             // It never is ready at once: it puts the task behind all that are.
             let _ = pin!(tokio::task::yield_now()).poll(context);
             return false;
         }
         true
+    }
+
+    /// All is written.
+    pub(crate) fn end(&mut self) {
+        self.is_due = false;
+    }
+}
+
+impl<T> Cork<T> {
+    pub(super) fn new(stream: T) -> Cork<T> {
+        let burst = Burst::default();
+        Cork { stream, burst }
     }
 }
 
@@ -50,7 +66,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Cork<T> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if !self.pull(context) {
+        if !self.burst.is_due(context) {
             return Poll::Pending;
         }
         Pin::new(&mut self.stream).poll_write(context, bytes)
@@ -61,7 +77,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Cork<T> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !self.pull(context) {
+        if !self.burst.is_due(context) {
             return Poll::Pending;
         }
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
@@ -72,7 +88,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Cork<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.out = false;
+        self.burst.end();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

@@ -34,6 +34,11 @@ pub struct KeepAlive {
     pub path: &'static str,
 }
 
+/// What is said of a peer that was given up.
+pub(crate) fn silent(peer: &str, timeout: Duration) -> String {
+    format!("{peer} has not answered for {timeout:?}: it is gone, paused or cut off")
+}
+
 /// What is watched.
 pub(super) struct Watched {
     pub(super) ping: PingPong,

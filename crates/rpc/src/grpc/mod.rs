@@ -25,8 +25,10 @@ pub(crate) mod status;
 mod timeout;
 
 pub use client::{CallOptions, Channel};
+pub(crate) use cork::Burst;
 pub use frames::Frames;
 pub use keepalive::KeepAlive;
+pub(crate) use keepalive::silent;
 pub use message::encode;
 pub(crate) use server::guarded;
 pub use server::{Call, Service, serve};

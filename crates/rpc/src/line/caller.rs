@@ -1,10 +1,7 @@
 //! [`Line`]: the calls made on a line and what waits to be written.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +13,7 @@ use tensorfleet_tensor::Segments;
 use tokio::sync::oneshot;
 
 use super::record::{self, Method};
-use crate::grpc::message;
+use crate::grpc::{message, silent};
 
 /// A line to another task. Its driver must run.
 pub(crate) struct Line {
@@ -58,7 +55,7 @@ impl Line {
 
     /// Makes a call. Dropping the future cancels it.
     pub(crate) async fn call<A: Message + Default>(
-        self: &Arc<Self>,
+        &self,
         method: Method,
         request: &impl Message,
     ) -> Result<A> {
@@ -68,7 +65,8 @@ impl Line {
             id,
             answer,
         };
-        let message = std::future::poll_fn(|context| waits.poll(context)).await?;
+        let answer = (&mut waits.answer).await;
+        let message = answer.unwrap_or_else(|_| Err(gone("the line was dropped")))?;
         message::decode_whole(message, self.max_message_bytes)
     }
 
@@ -155,10 +153,7 @@ impl Line {
                     continue 'ask;
                 }
             }
-            return format!(
-                "{} has not answered for {timeout:?}: it is gone, paused or cut off",
-                self.peer
-            );
+            return silent(&self.peer, timeout);
         }
     }
 
@@ -182,14 +177,6 @@ struct Waits<'a> {
     line: &'a Line,
     id: u64,
     answer: oneshot::Receiver<Result<Bytes>>,
-}
-
-impl Waits<'_> {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes>> {
-        Pin::new(&mut self.answer)
-            .poll(context)
-            .map(|answer| answer.unwrap_or_else(|_| Err(gone("the line was dropped"))))
-    }
 }
 
 impl Drop for Waits<'_> {

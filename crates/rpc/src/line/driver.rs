@@ -19,7 +19,7 @@ use futures_util::future::{AbortHandle, Aborted, abortable};
 use futures_util::stream::{FuturesUnordered, Stream};
 use http::HeaderMap;
 use rustc_hash::FxHashMap;
-use tensorfleet_status::Result;
+use tensorfleet_status::{Result, Status};
 use tensorfleet_tensor::Segments;
 use tokio::io::{AsyncReadExt as _, AsyncWrite};
 use tokio::net::UnixStream;
@@ -27,7 +27,7 @@ use tokio::net::UnixStream;
 use super::caller::Line;
 use super::load::{Load, Taken};
 use super::record::{self, Method, Record};
-use crate::grpc::{Call, Service, guarded, message};
+use crate::grpc::{Burst, Call, Service, guarded, message};
 
 /// Room for what comes in, at least.
 const READ_ROOM: usize = 16 << 10;
@@ -42,7 +42,7 @@ const PIECES: usize = 16;
 type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
 
 /// The call's id, its result unless the caller cancelled it, and its place among the calls of the server.
-type Answered = (u64, Result<Result<Segments>, Aborted>, Option<Taken>);
+type Answered = (u64, Result<Result<Segments>, Aborted>, Taken);
 
 /// Reads, answers and writes until the line ends; a peer that stays silent for `patience` ends it.
 pub(super) async fn drive<S: Service>(
@@ -63,7 +63,7 @@ pub(super) async fn drive<S: Service>(
         writing: VecDeque::new(),
         unsent: Vec::new(),
         skip: 0,
-        is_due: false,
+        burst: Burst::default(),
     };
     let gone = async {
         match patience {
@@ -97,8 +97,7 @@ struct Driver<'a, S> {
     unsent: Vec<Taken>,
     /// How much is still to come of a message that is too long.
     skip: usize,
-    /// Whether others had their turn since there was something to write.
-    is_due: bool,
+    burst: Burst,
 }
 
 impl<S: Service> Driver<'_, S> {
@@ -169,7 +168,7 @@ impl<S: Service> Driver<'_, S> {
                 if is_answer {
                     self.line.answered(id, Err(error));
                 } else {
-                    self.line.put(|out| record::put_answer(out, id, Err(error)));
+                    self.refuse(id, error);
                 }
             }
             // Whatever is written shows that we are here.
@@ -179,14 +178,17 @@ impl<S: Service> Driver<'_, S> {
         }
     }
 
+    fn refuse(&self, id: u64, error: Status) {
+        self.line.put(|out| record::put_answer(out, id, Err(error)));
+    }
+
     fn begin(&mut self, id: u64, method: Method, message: Bytes) {
         let (service, limit) = (self.service.clone(), self.line.max_message_bytes);
-        let (taken, refused) = match self.load.take(method) {
-            Ok(taken) => (Some(taken), Ok(())),
-            Err(error) => (None, Err(error)),
+        let taken = match self.load.take(method) {
+            Ok(taken) => taken,
+            Err(error) => return self.refuse(id, error),
         };
         let call = async move {
-            refused?;
             let call = Call {
                 path: Cow::Borrowed(method.path()),
                 message: message::unwrap(message, limit)?,
@@ -209,7 +211,7 @@ impl<S: Service> Driver<'_, S> {
             self.aborts.remove(&id);
             if let Ok(result) = result {
                 self.line.put(|out| record::put_answer(out, id, result));
-                self.unsent.extend(taken);
+                self.unsent.push(taken);
             }
         }
     }
@@ -219,13 +221,11 @@ impl<S: Service> Driver<'_, S> {
             if self.writing.is_empty() {
                 if self.line.is_out_empty() {
                     self.unsent.clear();
-                    self.is_due = false;
+                    self.burst.end();
                     return Ok(());
                 }
-                if !self.is_due {
-                    // Tasks that are ready may have something to add: they go first.
-                    self.is_due = true;
-                    let _ = pin!(tokio::task::yield_now()).poll(context);
+                // Tasks that are ready may have something to add.
+                if !self.burst.is_due(context) {
                     return Ok(());
                 }
                 self.writing = self.line.take_out().into_pieces();
