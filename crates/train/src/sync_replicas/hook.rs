@@ -1,12 +1,13 @@
 //! What a monitored session does so that synchronous replicas run.
 
-use tensorfleet_client::{Code, Graph, Operation, Output, Session};
+use tensorfleet_client::{Graph, Operation, Output, Session};
 use tensorfleet_status::{Result, aborted, failed_precondition};
 use tensorfleet_tensor::Bytes;
 
+use super::ending::{Ending, News, Waiting};
 use super::leftovers::{Leftovers, TokenQueue};
 use super::watch::Watch;
-use super::{SyncReplicas, dequeue_token, enqueue_tokens};
+use super::{SyncReplicas, enqueue_tokens};
 use crate::coordinator::Coordinator;
 use crate::hooks::SessionRunHook;
 use crate::queue_runner::QueueRunner;
@@ -28,11 +29,12 @@ enum Role {
 
 struct Other {
     tokens: TokenQueue,
-    next_token: Output,
+    waiting: Waiting,
 }
 
 struct Chief {
     leftovers: Leftovers,
+    ending: Ending,
     init_tokens: Operation,
     /// As many as a lost chief may have owed.
     owed_tokens: Operation,
@@ -57,6 +59,7 @@ impl SyncReplicas {
         let (local_init, role) = if is_chief {
             let chief = Chief {
                 leftovers: Leftovers::new(queue, &built.accumulators),
+                ending: Ending::new(queue, self.tokens_per_step()),
                 init_tokens: self.init_tokens_op(num_tokens)?,
                 owed_tokens: enqueue_tokens(queue, self.tokens_per_step(), &built.global_step),
                 runner: self.chief_queue_runner()?,
@@ -66,7 +69,7 @@ impl SyncReplicas {
         } else {
             let other = Other {
                 tokens: TokenQueue::new(queue),
-                next_token: dequeue_token(queue, built.global_step.dtype()),
+                waiting: Waiting::new(queue),
             };
             (self.local_step_init_op()?, Role::Other(other))
         };
@@ -103,13 +106,14 @@ impl SessionRunHook for SyncReplicasHook {
         }
         match &mut self.role {
             Role::Chief(chief) => {
-                let interrupted = chief.leftovers.clear(session)?;
+                let interrupted = chief.leftovers.clear(session, &chief.ending)?;
                 session.run(&self.local_init)?;
-                session.run(if interrupted {
-                    &chief.owed_tokens
+                if interrupted {
+                    session.run(&chief.owed_tokens)?;
+                    chief.ending.tell(session)?;
                 } else {
-                    &chief.init_tokens
-                })?;
+                    session.run(&chief.init_tokens)?;
+                }
                 chief.runner.start(session, coordinator)?;
                 chief.coordinator = Some(coordinator.clone());
             }
@@ -128,14 +132,7 @@ impl SessionRunHook for SyncReplicasHook {
             return Ok(());
         };
         let last = self.watch.step(session)?;
-        loop {
-            match session.run(&other.next_token) {
-                // The chief has ended.
-                Err(status) if status.code() == Code::OutOfRange => return Ok(()),
-                Err(status) => return Err(status),
-                // One that was left over, or of a chief that came back.
-                Ok(_) => {}
-            }
+        while other.waiting.wait(session)? == News::Chief {
             let now = self.watch.step(session)?;
             if now < last {
                 return Err(aborted!(
@@ -143,9 +140,11 @@ impl SessionRunHook for SyncReplicasHook {
                 ));
             }
         }
+        Ok(())
     }
 
-    /// Closes the queue of tokens: workers that wait for one get OUT_OF_RANGE, which ends training well.
+    /// Closes the queue of tokens: workers that wait for one get OUT_OF_RANGE, which ends training well. Those that
+    /// wait for the end may leave.
     fn end(&mut self, session: &Session) -> Result<()> {
         let Role::Chief(chief) = &self.role else {
             return Ok(());
@@ -153,6 +152,7 @@ impl SessionRunHook for SyncReplicasHook {
         if let Some(coordinator) = &chief.coordinator {
             coordinator.request_stop();
         }
-        session.run(&chief.runner.cancel)
+        session.run(&chief.runner.cancel)?;
+        chief.ending.close(session)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | it was… | it left | the next chief |
 //! |---|---|---|
-//! | ended | a closed queue of tokens, gradients that came too late | drops both |
+//! | ended | a closed queue of tokens and one of the end, gradients that came too late | drops them |
 //! | interrupted: its chief was lost | gradients of lost steps, and workers that wait for tokens which the lost chief owed them, their gradients taken | drops the gradients, pays the tokens |
 //!
 //! Whoever comes to a closed queue before the next chief waits for it.
@@ -13,6 +13,7 @@ use tensorfleet_client::{DType, Operation, Output, Session};
 use tensorfleet_status::Result;
 
 use super::accumulator::Accumulator;
+use super::ending::Ending;
 use super::shared_queue;
 use crate::coordinator::Coordinator;
 
@@ -83,7 +84,7 @@ impl Leftovers {
     }
 
     /// Clears away what a training left; whether it was interrupted and its chief may owe tokens.
-    pub(super) fn clear(&self, session: &Session) -> Result<bool> {
+    pub(super) fn clear(&self, session: &Session, ending: &Ending) -> Result<bool> {
         let ended = self.tokens.is_closed(session)?;
         let interrupted = self.chiefs.enter(session)? && !ended;
         if !ended && !interrupted {
@@ -96,6 +97,7 @@ impl Leftovers {
             }
         }
         if ended {
+            ending.reset(session)?;
             session.run(&self.drop_queue)?;
         }
         Ok(interrupted)

@@ -12,6 +12,7 @@
 //! successor makes good ([`leftovers`]).
 
 mod accumulator;
+mod ending;
 mod hook;
 mod leftovers;
 mod watch;
@@ -191,7 +192,7 @@ impl SyncReplicas {
         let token_queue = shared_queue(g, "sync_token_q", step.dtype());
         let token = {
             let _after = g.control_dependencies(&applied);
-            dequeue_token(&token_queue, step.dtype())
+            dequeue(&token_queue, step.dtype())
         };
         let train = local_step.assign(token);
         let enqueue = {
@@ -312,11 +313,10 @@ fn shared_queue(g: &Graph, name: &str, dtype: DType) -> Output {
         .output()
 }
 
-fn dequeue_token(queue: &Output, dtype: DType) -> Output {
-    let node = queue
-        .graph()
-        .op("QueueDequeueV2")
-        .name("sync_token_q_Dequeue");
+/// The next one of a queue of scalars.
+fn dequeue(queue: &Output, dtype: DType) -> Output {
+    let name = format!("{}_Dequeue", queue.op().name());
+    let node = queue.graph().op("QueueDequeueV2").name(&name);
     let types = AttrValue::List(AttrList::Type(vec![dtype.into()]));
     let node = node.input(queue).attr("component_types", types);
     node.colocate_with(&queue.op()).output()

@@ -3,9 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tensorfleet_client::{Operation, Session};
+use tensorfleet_client::{Operation, Output, Session};
 use tensorfleet_rpc::LocalCluster;
-use tensorfleet_train::{Coordinator, MonitoredTrainingSession, SessionRunHook};
+use tensorfleet_tensor::Element;
+use tensorfleet_train::{
+    Coordinator, MonitoredSession, MonitoredTrainingSession, SessionRunHook,
+    get_or_create_global_step,
+};
 
 use crate::cluster::PATIENCE;
 use crate::sync_replicas::{LAST_STEP, Replica};
@@ -92,6 +96,43 @@ fn a_worker_does_not_leave_before_its_chief() {
         late.train(saving(late.session(target, true, Some(0)))),
         f32::MAX
     );
+}
+
+fn run_scalar<T: Element>(session: &MonitoredSession, output: &Output) -> T {
+    let value = session.raw_session().unwrap().run(output).unwrap();
+    value.to_scalar::<T>().unwrap()
+}
+
+/// A worker that has seen the last step must not take the token that a slower chief needs to see it too.
+#[test]
+fn a_worker_that_is_done_leaves_the_tokens_to_others() {
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+    let target = cluster.target("worker", 0).unwrap();
+    // One gradient makes a step, which pays two tokens: the other worker makes all of them alone.
+    let chief = Replica::new(0, 1, 1);
+    let step = get_or_create_global_step(&chief.graph).unwrap().read();
+    let tokens = chief.graph.operation("sync_token_q").unwrap();
+    let left = chief.graph.op("QueueSizeV2").input(tokens.output(0));
+    let left = left.colocate_with(&tokens).output();
+    let session = chief.session(target, true, Some(0)).max_wait(PATIENCE);
+    let mut session = session.start().unwrap();
+    let other_target = cluster.target("worker", 1).unwrap().to_owned();
+    let other = thread::spawn(move || {
+        let replica = Replica::new(1, 1, 1);
+        replica.train(replica.session(&other_target, false, Some(0)))
+    });
+    let began = Instant::now();
+    while run_scalar::<i64>(&session, &step) < LAST_STEP {
+        assert!(began.elapsed() < PATIENCE, "the other worker does not step");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Time enough to take what it should not.
+    thread::sleep(Duration::from_millis(300));
+    assert!(run_scalar::<i32>(&session, &left) > 0, "no token is left");
+    session.run_fed(&chief.feeds(), &chief.train).unwrap();
+    assert!(session.should_stop());
+    session.close().unwrap();
+    other.join().unwrap();
 }
 
 /// The chief waits for a token on one parameter server, its thread for gradients on both; the other server is lost.
