@@ -65,6 +65,27 @@ def signatures_at_once(a):
 
 
 @part
+def a_loop_that_turns_out_long(a):
+    """Others are answered meanwhile, however short the step used to be."""
+    limit = v1.placeholder(tf.int32, [])
+    count = v1.while_loop(lambda i: i < limit, lambda i: i + 1, [tf.constant(0)])
+    one = tf.constant(1)
+    with v1.Session(a.target) as s, v1.Session(a.target) as other:
+        for _ in range(30):
+            check_eq(int(s.run(count, {limit: 5})), 5)
+
+        def endless():
+            with raises(errors.DeadlineExceededError):
+                s.run(count, {limit: 2**31 - 1}, options=v1.RunOptions(timeout_in_ms=5000))
+
+        loop = Thread(endless)
+        time.sleep(0.5)
+        check_eq(int(other.run(one)), 1)
+        check(loop.is_alive(), "the answer came after the loop")
+        loop.value(60)
+
+
+@part
 def run_while_another_extends(a):
     graph = tf.Graph()
     with graph.as_default():

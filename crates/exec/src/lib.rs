@@ -21,4 +21,4 @@ pub use functions::{Functions, Optimize};
 pub use kernels::KernelCache;
 pub use plan::{Plan, PlanOptions};
 pub use stats::{NodeStat, StepReport};
-pub use step::{StepDone, StepView, resume_here, start};
+pub use step::{StepDone, StepView, lend, resume_here, start};

@@ -16,7 +16,7 @@ use crate::state::State;
 const EXPENSIVE_NANOS: u32 = 20_000;
 
 /// A step that goes on for no longer than this is not worth waking a thread for.
-const QUICK_NANOS: u32 = 200_000;
+pub(crate) const QUICK_NANOS: u32 = 200_000;
 
 /// Times are measured in the first steps of a plan, then in one of this many.
 const MEASURE_EVERY: u64 = 64;
@@ -221,6 +221,11 @@ impl PlanNode {
                 self.nanos.load(Ordering::Relaxed) >= EXPENSIVE_NANOS
             }
         }
+    }
+
+    /// Whether a run takes too long for a thread that has other things to do.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.nanos.load(Ordering::Relaxed) > QUICK_NANOS
     }
 
     pub(crate) fn is_measured(&self) -> bool {

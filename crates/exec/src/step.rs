@@ -26,7 +26,7 @@ use crate::plan::Plan;
 use crate::run;
 use crate::state::{State, Task};
 use crate::stats::{NodeStat, StepReport};
-pub use resume::resume_here;
+pub use resume::{lend, resume_here};
 pub use view::StepView;
 
 /// Called once when a step ended.
@@ -149,8 +149,14 @@ fn deliver(step: &Arc<Step>, message: Message) {
 /// Drives until the step ended or has to wait.
 fn drive(step: &Arc<Step>, mut driver: Driver) {
     let mut messages = Vec::new();
+    let leave_at = resume::leave_at(step);
     loop {
-        here::run_ready(step, &mut driver);
+        here::run_ready(step, &mut driver, leave_at);
+        if let Some(time) = leave_at
+            && (!driver.state.heavy.is_empty() || step.now() >= time)
+        {
+            return resume::leave(step, driver);
+        }
         let Some(returned) = elsewhere::run_heavy(step, driver) else {
             return;
         };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tensorfleet_exec::{StepReport, StepView, start};
+use tensorfleet_exec::{StepReport, StepView, lend, start};
 use tensorfleet_kernel::{CallFrame, CancelToken, Rendezvous, ResourceManager, StepEnv};
 use tensorfleet_proto::DeviceStepStats;
 use tensorfleet_session::RunMetadata;
@@ -60,7 +60,10 @@ impl RegisteredGraph {
             views: Vec::new(),
         }));
         if self.is_quick() {
-            self.start(input, &together);
+            let ((), left) = lend(|| self.start(input, &together));
+            if left {
+                self.took(u64::MAX);
+            }
         } else {
             let (graph, together) = (self.clone(), together.clone());
             let start = move || graph.start(input, &together);

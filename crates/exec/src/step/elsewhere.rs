@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, FrameIter, Outcome, Value};
 use tensorfleet_status::{Result, internal};
 
+use super::resume::on_pool;
 use super::{Driver, Message, Step, deliver, fail, here};
 use crate::run;
 use crate::state::Task;
@@ -28,11 +29,7 @@ pub(super) fn run_heavy(step: &Arc<Step>, mut driver: Driver) -> Option<Driver> 
     }
     for task in others {
         if let Some(job) = job_of(step, &mut driver, task) {
-            let step = step.clone();
-            step.env.pool.clone().spawn(Box::new(move || {
-                let message = job.run(&step);
-                deliver(&step, message);
-            }));
+            on_pool(step, move |step| deliver(step, job.run(step)));
         }
     }
     let Some(job) = job_of(step, &mut driver, own) else {
@@ -49,11 +46,7 @@ pub(super) fn run_heavy(step: &Arc<Step>, mut driver: Driver) -> Option<Driver> 
     };
     if let Some(driver) = pending {
         // Answers are waiting: let the pool compute and go on driving.
-        let step = step.clone();
-        step.env.pool.clone().spawn(Box::new(move || {
-            let message = job.run(&step);
-            deliver(&step, message);
-        }));
+        on_pool(step, move |step| deliver(step, job.run(step)));
         return Some(driver);
     }
     let message = job.run(step);

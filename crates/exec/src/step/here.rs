@@ -15,16 +15,20 @@ use crate::stats::NodeStat;
 
 /// After so many runs the driver looks whether the step is still wanted.
 const RUNS_BETWEEN_LOOKS: usize = 1024;
+/// Kernels with more elements of input than this are not run on a thread that has other things to do:
+/// they may have been quick with less.
+const LARGE_INPUTS: usize = 1 << 18;
 
-/// Runs or starts ready nodes until none is left; expensive ones are put aside.
-pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver) {
+/// Runs or starts ready nodes until none is left; expensive ones are put aside. A thread that has other
+/// things to do is left at a given time.
+pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver, leave_at: Option<Duration>) {
     while !driver.state.ready.is_empty() {
         guarded(step, driver, |driver| {
             for _ in 0..RUNS_BETWEEN_LOOKS {
                 let Some(task) = driver.state.ready.pop() else {
                     return;
                 };
-                run_task(step, driver, task);
+                run_task(step, driver, task, leave_at.is_some());
             }
         });
         // A loop that never ends never runs out of ready nodes: nothing else would stop it.
@@ -32,6 +36,9 @@ pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver) {
             && let Err(reason) = step.env.cancel.check()
         {
             fail(step, driver, reason);
+        }
+        if leave_at.is_some_and(|time| step.now() >= time) {
+            return;
         }
     }
 }
@@ -59,18 +66,38 @@ fn guarded(step: &Arc<Step>, driver: &mut Driver, work: impl FnOnce(&mut Driver)
 }
 
 #[inline]
-fn run_task(step: &Arc<Step>, driver: &mut Driver, task: Task) {
+fn run_task(step: &Arc<Step>, driver: &mut Driver, task: Task, lent: bool) {
     let node = &step.plan.nodes[task.node as usize];
     if task.dead && node.kind != Kind::Transfer {
         return pass_deadness(step, driver, node, task);
     }
     driver.current = task.node;
     match &node.kernel {
-        Some(AnyKernel::Sync(_)) if node.is_expensive() => driver.state.heavy.push(task),
+        Some(AnyKernel::Sync(_)) if is_heavy(driver, node, task, lent) => {
+            driver.state.heavy.push(task);
+        }
         Some(AnyKernel::Sync(kernel)) => run_kernel(step, driver, node, task, &**kernel),
         Some(AnyKernel::Async(_)) => elsewhere::start_later(step, driver, task),
         None => run_control(step, driver, node, task),
     }
+}
+
+/// Whether a kernel is put aside: one that is worth another thread, or more than a lent one may be asked for.
+#[inline]
+fn is_heavy(driver: &mut Driver, node: &PlanNode, task: Task, lent: bool) -> bool {
+    if !lent {
+        return node.is_expensive();
+    }
+    node.is_measured() && (node.is_slow() || has_large_inputs(driver, node, task))
+}
+
+fn has_large_inputs(driver: &mut Driver, node: &PlanNode, task: Task) -> bool {
+    let (_, inputs) = driver.state.inputs(node, task);
+    let elements = inputs.iter().map(|value| match value {
+        Value::Tensor(tensor) => tensor.elements(),
+        _ => 0,
+    });
+    elements.sum::<usize>() > LARGE_INPUTS
 }
 
 fn pass_deadness(step: &Arc<Step>, driver: &mut Driver, node: &PlanNode, task: Task) {

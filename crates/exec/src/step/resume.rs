@@ -1,13 +1,37 @@
-//! Where a step goes on when an answer comes: on a pool thread, or on the thread that brought the answer.
+//! Which thread a step runs on: one of the pool, or one that is lent to it for a while.
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Driver, Step, drive};
-use crate::plan::PlanNode;
+use crate::plan::{PlanNode, QUICK_NANOS};
+
+/// A step leaves a thread that is lent to it after this long, wherever it is.
+const LENT_TIME: Duration = Duration::from_millis(1);
 
 thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
+    static LENT: Cell<Lent> = const { Cell::new(Lent::No) };
+}
+
+/// Whether a thread has other things to do than steps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lent {
+    No,
+    Yes,
+    /// Yes, and a step was too long for it.
+    Left,
+}
+
+/// Runs `work`, which starts steps, on a thread that has other things to do: a step that turns out to be
+/// long goes on in the pool. Says whether one did.
+pub fn lend<T>(work: impl FnOnce() -> T) -> (T, bool) {
+    let before = Restored::set(&LENT, Lent::Yes);
+    let result = work();
+    let left = LENT.get() == Lent::Left;
+    drop(before);
+    (result, left)
 }
 
 /// Runs `work`; a step that it brings an answer goes on right here if it lately had little to do then,
@@ -15,8 +39,26 @@ thread_local! {
 ///
 /// For callers that hold no lock and may be kept for as long as a small step takes.
 pub fn resume_here<T>(work: impl FnOnce() -> T) -> T {
-    let _before = Allowed::set(true);
+    let _before = Restored::set(&ALLOWED, true);
     work()
+}
+
+/// When a step that is driven here has to leave this thread.
+pub(super) fn leave_at(step: &Step) -> Option<Duration> {
+    (LENT.get() != Lent::No).then(|| step.now() + LENT_TIME)
+}
+
+/// Lets the pool drive on.
+#[cold]
+pub(super) fn leave(step: &Arc<Step>, driver: Driver) {
+    LENT.set(Lent::Left);
+    on_pool(step, move |step| drive(step, driver));
+}
+
+/// Has a thread of the pool do something for a step.
+pub(super) fn on_pool(step: &Arc<Step>, work: impl FnOnce(&Arc<Step>) + Send + 'static) {
+    let step = step.clone();
+    step.env.pool.clone().spawn(Box::new(move || work(&step)));
 }
 
 /// Lets a step whose driver rested go on. `answer` is the asynchronous node that set it going, if one did.
@@ -24,12 +66,14 @@ pub(super) fn resume(step: &Arc<Step>, driver: Box<Driver>, answer: Option<u32>)
     let node = answer.map(|answer| &step.plan.nodes[answer as usize]);
     if ALLOWED.get() && node.is_some_and(PlanNode::is_quickly_followed) {
         // What this step does may bring others an answer: those go on elsewhere, not on top of it.
-        let _before = Allowed::set(false);
-        return drive_after(step, *driver, answer);
+        let _before = Restored::set(&ALLOWED, false);
+        let ((), left) = lend(|| drive_after(step, *driver, answer));
+        if let Some(node) = node.filter(|_| left) {
+            node.learn(10 * u64::from(QUICK_NANOS));
+        }
+        return;
     }
-    let step = step.clone();
-    let pool = step.env.pool.clone();
-    pool.spawn(Box::new(move || drive_after(&step, *driver, answer)));
+    on_pool(step, move |step| drive_after(step, *driver, answer));
 }
 
 /// Drives, and learns how long that takes after such an answer.
@@ -42,17 +86,21 @@ fn drive_after(step: &Arc<Step>, driver: Driver, answer: Option<u32>) {
     }
 }
 
-/// Puts the permission back as it was.
-struct Allowed(bool);
+/// Puts a thread's setting back as it was.
+struct Restored<T: Copy + 'static> {
+    setting: &'static std::thread::LocalKey<Cell<T>>,
+    before: T,
+}
 
-impl Allowed {
-    fn set(allowed: bool) -> Allowed {
-        Allowed(ALLOWED.replace(allowed))
+impl<T: Copy> Restored<T> {
+    fn set(setting: &'static std::thread::LocalKey<Cell<T>>, value: T) -> Restored<T> {
+        let before = setting.replace(value);
+        Restored { setting, before }
     }
 }
 
-impl Drop for Allowed {
+impl<T: Copy> Drop for Restored<T> {
     fn drop(&mut self) {
-        ALLOWED.set(self.0);
+        self.setting.set(self.before);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tensorfleet_exec::{KernelCache, Plan, PlanOptions, StepReport, resume_here, start};
 use tensorfleet_graph::{Cost, Graph, GraphBuilder, NodeId, OpDef, Output, Registry, cpu, text};
 use tensorfleet_kernel::{
-    AnyKernel, AsyncCtx, CallDone, CallFrame, CancelToken, Device, DeviceType, FuncRef,
+    AnyKernel, AsyncCtx, CallDone, CallFrame, CancelToken, Clock, Device, DeviceType, FuncRef,
     FunctionRuntime, KernelCtx, LocalRendezvous, NodeInfo, ResourceManager, StepEnv, SystemClock,
 };
 use tensorfleet_math::par::Pool;
@@ -16,8 +16,8 @@ use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
 use tensorfleet_tensor::Tensor;
 
 /// Integer ops of the tests: `TestAdd`, `TestLess`, `TestPanic`, `TestFail`, `TestWait`, `TestLater`,
-/// `TestBring`, `TestSlow`.
-static OPS: [OpDef; 8] = [
+/// `TestBring`, `TestSlow`, `TestSleep`.
+static OPS: [OpDef; 9] = [
     OpDef {
         name: "TestAdd",
         kernels: &[cpu(&[], add)],
@@ -26,6 +26,12 @@ static OPS: [OpDef; 8] = [
     OpDef {
         name: "TestSlow",
         kernels: &[cpu(&[], add)],
+        cost: Cost::Expensive,
+        ..BINARY
+    },
+    OpDef {
+        name: "TestSleep",
+        kernels: &[cpu(&[], sleeps)],
         cost: Cost::Expensive,
         ..BINARY
     },
@@ -74,6 +80,16 @@ fn operands(ctx: &KernelCtx<'_>) -> Result<(i32, i32)> {
 
 fn add(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let (x, y) = operands(ctx)?;
+        ctx.set(0, Tensor::scalar(x + y));
+        Ok(())
+    })
+}
+
+/// Adds after the answers that come a little later.
+fn sleeps(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        std::thread::sleep(Duration::from_millis(15));
         let (x, y) = operands(ctx)?;
         ctx.set(0, Tensor::scalar(x + y));
         Ok(())
@@ -157,6 +173,20 @@ pub(crate) struct Harness {
     pub(crate) plan: Arc<Plan>,
     pool: Arc<Pool>,
     pub(crate) cancel: CancelToken,
+    clock: Arc<dyn Clock>,
+}
+
+/// A clock that stands still: on it nothing takes long.
+struct Stopped;
+
+impl Clock for Stopped {
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn wall(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 impl Harness {
@@ -178,7 +208,16 @@ impl Harness {
             plan: Arc::new(Plan::compile(graph, &options)?),
             pool: Arc::new(Pool::new(2)),
             cancel: CancelToken::new(),
+            clock: Arc::new(SystemClock::default()),
         })
+    }
+
+    /// The same on a clock that stands still.
+    pub(crate) fn without_time(self) -> Harness {
+        Harness {
+            clock: Arc::new(Stopped),
+            ..self
+        }
     }
 
     /// The same plan with a switch that was not thrown: recycled state, new step.
@@ -187,6 +226,7 @@ impl Harness {
             plan: self.plan.clone(),
             pool: self.pool.clone(),
             cancel: CancelToken::new(),
+            clock: self.clock.clone(),
         }
     }
 
@@ -244,7 +284,7 @@ impl Harness {
             cancel: self.cancel.clone(),
             pool: self.pool.clone(),
             functions: Arc::new(NoFunctions),
-            clock: Arc::new(SystemClock::default()),
+            clock: self.clock.clone(),
             call_frame: frame.clone(),
         })
     }

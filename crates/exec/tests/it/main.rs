@@ -2,5 +2,6 @@
 
 mod failures;
 mod harness;
+mod lent;
 mod loops;
 mod order;
