@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! mod        public types, checks, batches
-//! driver     cuts C into tiles for the threads, blocks for the caches, panels for the registers
+//! driver     cuts C into sections for the caches and strips for the threads
+//! strips     what a thread packs once for all its strips
+//! block      packs operands, and cuts blocks into panels for the registers
 //! pack       copies operands into panels
 //! thin       m == 1 or n == 1: matrix times vector
 //! simd       register tiles for each instruction set
@@ -11,14 +13,15 @@
 //!
 //! Results do not depend on the number of threads but in the order of additions.
 
+mod block;
 mod complex;
 mod driver;
 mod element;
-
 mod integer;
 pub(crate) mod pack;
 pub(crate) mod scratch;
 pub(crate) mod simd;
+mod strips;
 #[cfg(test)]
 mod tests;
 mod thin;

@@ -3,6 +3,7 @@
 //! Loops never spawn threads themselves; they hand `0..len` and a grain to a [`Par`] and get disjoint ranges back. The safe
 //! helpers in [`split`] turn that into disjoint `&mut` slices. What a loop computes must not depend on how its range is cut.
 
+mod claims;
 mod pool;
 mod split;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 
 use std::ops::Range;
 
+pub(crate) use claims::{Claims, crew};
 pub use pool::{Job, Pool};
 pub use split::{chunks_mut, rows_mut, rows2_mut};
 

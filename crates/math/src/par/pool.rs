@@ -18,13 +18,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use super::Par;
+use super::{Claims, Par};
 
-/// How long an idle worker looks for work before it sleeps: longer than the gap between two loops of one step, shorter than
-/// what a wake-up costs.
-const WORKER_SPIN: Duration = Duration::from_micros(8);
+/// How long an idle worker looks for work before it sleeps: longer than most gaps between two loops of one step, as a worker
+/// that must be woken comes when a small loop is over.
+const WORKER_SPIN: Duration = Duration::from_micros(30);
 /// How long a caller polls for chunks still running elsewhere before it sleeps.
-const CALLER_SPIN: Duration = Duration::from_micros(30);
+const CALLER_SPIN: Duration = Duration::from_micros(60);
 
 /// Something to run once.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -61,11 +61,7 @@ struct Queue {
 struct Batch {
     /// The caller's body with its lifetime erased; called only for a claimed chunk, see `Batch::work`.
     body: *const Body,
-    len: usize,
-    grain: usize,
-    threads: usize,
-    /// First index not claimed yet.
-    next: AtomicUsize,
+    chunks: Claims,
     /// Indices whose body has not returned yet; the caller leaves `for_each` only at zero.
     unfinished: AtomicUsize,
     /// Helpers that may still join; guarded by the queue lock, atomic only to be shared.
@@ -166,10 +162,7 @@ unsafe impl Par for Pool {
             unsafe { std::mem::transmute::<&(dyn Fn(Range<usize>) + Sync), &'static Body>(body) };
         let batch = Arc::new(Batch {
             body,
-            len,
-            grain,
-            threads: self.shared.threads,
-            next: AtomicUsize::new(0),
+            chunks: Claims::new(len, grain, self.shared.threads),
             unfinished: AtomicUsize::new(len),
             seats: AtomicUsize::new(helpers),
             failed: AtomicBool::new(false),
@@ -272,22 +265,14 @@ impl Shared {
     }
 
     fn spin(&self) {
-        let begin = Instant::now();
-        while self.queued.load(Ordering::Acquire) == 0 {
-            for _ in 0..32 {
-                std::hint::spin_loop();
-            }
-            if begin.elapsed() > WORKER_SPIN {
-                return;
-            }
-        }
+        poll(WORKER_SPIN, || self.queued.load(Ordering::Acquire) != 0);
     }
 }
 
 impl Batch {
     /// Claims and runs chunks until none is left.
     fn work(&self) {
-        while let Some(range) = self.claim() {
+        for range in &self.chunks {
             let len = range.len();
             if !self.failed.load(Ordering::Relaxed) {
                 // SAFETY: this thread holds an unfinished chunk, so the caller is still inside `for_each` and the body alive.
@@ -304,36 +289,21 @@ impl Batch {
         }
     }
 
-    /// The next chunk: large at first, smaller towards the end so that a delayed thread is made up for by the others.
-    fn claim(&self) -> Option<Range<usize>> {
-        let mut begin = self.next.load(Ordering::Relaxed);
-        loop {
-            if begin >= self.len {
-                return None;
-            }
-            let share = (self.len - begin) / (2 * self.threads);
-            let size = share.div_ceil(self.grain).max(1) * self.grain;
-            let end = begin.saturating_add(size).min(self.len);
-            match self
-                .next
-                .compare_exchange_weak(begin, end, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                Ok(_) => return Some(begin..end),
-                Err(now) => begin = now,
-            }
+    fn wait(&self) {
+        let finished = || self.unfinished.load(Ordering::Acquire) == 0;
+        poll(CALLER_SPIN, finished);
+        while !finished() {
+            thread::park();
         }
     }
+}
 
-    fn wait(&self) {
-        let begin = Instant::now();
-        while self.unfinished.load(Ordering::Acquire) != 0 {
-            if begin.elapsed() < CALLER_SPIN {
-                for _ in 0..16 {
-                    std::hint::spin_loop();
-                }
-            } else {
-                thread::park();
-            }
+/// Looks at `done` until it holds or the time is up.
+fn poll(time: Duration, done: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !done() && begin.elapsed() < time {
+        for _ in 0..16 {
+            std::hint::spin_loop();
         }
     }
 }
