@@ -89,26 +89,32 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Buffer {
-    /// A buffer of `len` initialised bytes of unspecified value.
+    /// A buffer of `len` initialised bytes of unspecified value. Without memory the process ends: for sizes that
+    /// come from a graph, the network or a disk there is [`try_new`](Self::try_new).
     pub fn new(len: usize) -> Buffer {
-        Buffer {
-            block: Arc::new(Block::Owned(Memory::obtain(len))),
-            offset: 0,
-            len,
-        }
+        Buffer::try_new(len).unwrap_or_else(|| handle_alloc_error(Layout::new::<u8>()))
     }
 
-    /// A buffer of `len` zero bytes.
-    pub fn zeroed(len: usize) -> Buffer {
-        if len >= RECYCLE_FROM {
-            let mut buffer = Buffer::new(len);
-            if let Some(bytes) = buffer.bytes_mut() {
-                bytes.fill(0);
-            }
-            return buffer;
+    /// Like [`new`](Self::new); `None` if the system does not give as much memory.
+    pub fn try_new(len: usize) -> Option<Buffer> {
+        Some(Buffer::owning(Memory::obtain(len)?, len))
+    }
+
+    /// A buffer of `len` zero bytes; `None` if the system does not give as much memory.
+    pub fn try_zeroed(len: usize) -> Option<Buffer> {
+        if len < RECYCLE_FROM {
+            return Some(Buffer::owning(Memory::fresh(len)?, len));
         }
+        let mut buffer = Buffer::try_new(len)?;
+        if let Some(bytes) = buffer.bytes_mut() {
+            bytes.fill(0);
+        }
+        Some(buffer)
+    }
+
+    fn owning(memory: Memory, len: usize) -> Buffer {
         Buffer {
-            block: Arc::new(Block::Owned(Memory::fresh(len))),
+            block: Arc::new(Block::Owned(memory)),
             offset: 0,
             len,
         }
@@ -215,40 +221,39 @@ impl Memory {
         capacity: 0,
     };
 
-    /// At least `len` bytes: from the free list if one fits, else fresh.
-    fn obtain(len: usize) -> Memory {
+    /// At least `len` bytes: from the free list if one fits, else fresh, if the system gives them.
+    fn obtain(len: usize) -> Option<Memory> {
         if len < RECYCLE_FROM {
             return Memory::fresh(len);
         }
         let Some(class) = size_class(len) else {
             return Memory::fresh(len);
         };
-        LIVE_BYTES.fetch_add(class_size(class), Ordering::Relaxed);
         let reused = FREE[class]
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .pop();
-        match reused {
+        let memory = match reused {
             Some(memory) => {
                 FREE_BYTES.fetch_sub(memory.capacity, Ordering::Relaxed);
                 memory
             }
-            None => Memory::fresh(class_size(class)),
-        }
+            None => Memory::fresh(class_size(class))?,
+        };
+        LIVE_BYTES.fetch_add(class_size(class), Ordering::Relaxed);
+        Some(memory)
     }
 
-    /// Zeroed memory from the system.
-    fn fresh(capacity: usize) -> Memory {
+    /// Zeroed memory from the system, if it gives as much.
+    fn fresh(capacity: usize) -> Option<Memory> {
         if capacity == 0 {
-            return Memory::EMPTY;
+            return Some(Memory::EMPTY);
         }
-        let layout = Self::layout(capacity);
+        let layout = Self::layout(capacity)?;
         // SAFETY: the layout has a non-zero size. It asks for little alignment on purpose: that way the
         // system's calloc can hand out untouched zero pages instead of clearing them.
         let base = unsafe { alloc_zeroed(layout) };
-        let Some(base) = NonNull::new(base) else {
-            handle_alloc_error(layout);
-        };
+        let base = NonNull::new(base)?;
         #[cfg(target_os = "linux")]
         if capacity >= HUGE_FROM {
             ask_for_huge_pages(base, layout.size());
@@ -256,19 +261,16 @@ impl Memory {
         let padding = base.as_ptr().align_offset(ALIGNMENT);
         // SAFETY: the layout has ALIGNMENT spare bytes, so base + padding + capacity is inside it.
         let aligned = unsafe { base.add(padding) };
-        Memory {
+        Some(Memory {
             aligned,
             base,
             capacity,
-        }
+        })
     }
 
-    fn layout(capacity: usize) -> Layout {
-        match Layout::from_size_align(capacity.saturating_add(ALIGNMENT), 16) {
-            Ok(layout) => layout,
-            // Tensor sizes are checked long before; such a size cannot be allocated either way.
-            Err(_) => handle_alloc_error(Layout::new::<u8>()),
-        }
+    /// `None` for sizes that no memory has.
+    fn layout(capacity: usize) -> Option<Layout> {
+        Layout::from_size_align(capacity.checked_add(ALIGNMENT)?, 16).ok()
     }
 
     fn bytes(&self) -> &[u8] {
@@ -304,9 +306,10 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.capacity > 0 {
+        let layout = Self::layout(self.capacity).filter(|_| self.capacity > 0);
+        if let Some(layout) = layout {
             // SAFETY: `base` came from `alloc_zeroed` with this very layout and is freed once.
-            unsafe { dealloc(self.base.as_ptr(), Self::layout(self.capacity)) };
+            unsafe { dealloc(self.base.as_ptr(), layout) };
         }
     }
 }
@@ -399,7 +402,8 @@ mod tests {
         buffer.bytes_mut().unwrap().fill(7);
         drop(buffer);
         assert!(
-            Buffer::zeroed(1 << 20)
+            Buffer::try_zeroed(1 << 20)
+                .unwrap()
                 .bytes()
                 .iter()
                 .all(|byte| *byte == 0)

@@ -87,7 +87,7 @@ impl Element for bool {
     }
     #[inline]
     fn store_slice(values: &[bool]) -> Storage {
-        let mut storage = Storage::plain_uninit(values.len());
+        let mut storage = Storage::plain_given(values.len());
         for (byte, value) in storage.plain_mut().into_iter().flatten().zip(values) {
             *byte = u8::from(*value);
         }

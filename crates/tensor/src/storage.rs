@@ -32,30 +32,44 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Plain storage of `len` initialised bytes of unspecified value.
+    /// Plain storage of `len` initialised bytes of unspecified value; `None` without memory for it.
     #[inline]
-    pub(crate) fn plain_uninit(len: usize) -> Storage {
+    pub(crate) fn plain_uninit(len: usize) -> Option<Storage> {
         if len <= INLINE_BYTES {
-            return Storage::Inline {
-                bytes: Inline([0; INLINE_BYTES]),
-                len: len as u8,
-            };
+            return Some(Storage::zeroed_inline(len));
+        }
+        Buffer::try_new(len).map(Storage::Heap)
+    }
+
+    /// Plain storage of `len` zero bytes; `None` without memory for it.
+    pub(crate) fn plain_zeroed(len: usize) -> Option<Storage> {
+        if len <= INLINE_BYTES {
+            return Some(Storage::zeroed_inline(len));
+        }
+        Buffer::try_zeroed(len).map(Storage::Heap)
+    }
+
+    /// Plain storage for `len` bytes that are there already, elsewhere: their copy is not refused.
+    #[inline]
+    pub(crate) fn plain_given(len: usize) -> Storage {
+        if len <= INLINE_BYTES {
+            return Storage::zeroed_inline(len);
         }
         Storage::Heap(Buffer::new(len))
     }
 
-    /// Plain storage of `len` zero bytes.
-    pub(crate) fn plain_zeroed(len: usize) -> Storage {
-        if len <= INLINE_BYTES {
-            return Storage::plain_uninit(len);
+    #[inline]
+    fn zeroed_inline(len: usize) -> Storage {
+        Storage::Inline {
+            bytes: Inline([0; INLINE_BYTES]),
+            len: len as u8,
         }
-        Storage::Heap(Buffer::zeroed(len))
     }
 
     /// Plain storage with a copy of these bytes.
     #[inline]
     pub(crate) fn from_plain(bytes: &[u8]) -> Storage {
-        let mut storage = Storage::plain_uninit(bytes.len());
+        let mut storage = Storage::plain_given(bytes.len());
         if let Some(target) = storage.plain_mut() {
             target.copy_from_slice(bytes);
         }

@@ -45,16 +45,19 @@ impl Tensor {
         Tensor::build(dtype, shape, Storage::plain_zeroed)
     }
 
-    fn build(dtype: DType, shape: Shape, plain: fn(usize) -> Storage) -> Result<Tensor> {
+    fn build(dtype: DType, shape: Shape, plain: fn(usize) -> Option<Storage>) -> Result<Tensor> {
         let elements = shape.elements();
         check_size(dtype, &shape)?;
         let storage = match dtype {
-            DType::String => Bytes::store(vec![Bytes::new(); elements]),
-            DType::Resource => Element::store(vec![crate::ResourceHandle::default(); elements]),
-            DType::Variant => Element::store(vec![crate::Variant::default(); elements]),
+            DType::String => repeated(Bytes::new(), elements),
+            DType::Resource => repeated(crate::ResourceHandle::default(), elements),
+            DType::Variant => repeated(crate::Variant::default(), elements),
             // A recycled buffer may hold bytes that are no bools.
             DType::Bool => Storage::plain_zeroed(elements),
             _ => plain(elements * dtype.size().unwrap_or(0)),
+        };
+        let Some(storage) = storage else {
+            return Err(out_of_memory(dtype, &shape));
         };
         Ok(Tensor {
             shape,
@@ -354,6 +357,21 @@ impl Tensor {
 #[cold]
 fn broken(dtype: DType) -> tensorfleet_status::Status {
     internal!("storage of a {dtype} tensor does not fit its dtype")
+}
+
+/// So many times this value; `None` without memory for it.
+fn repeated<T: Element>(value: T, count: usize) -> Option<Storage> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).ok()?;
+    values.resize(count, value);
+    Some(T::store(values))
+}
+
+#[cold]
+fn out_of_memory(dtype: DType, shape: &Shape) -> tensorfleet_status::Status {
+    resource_exhausted!(
+        "OOM when allocating tensor with shape{shape} and type {dtype}: the system does not give that much memory"
+    )
 }
 
 /// The byte size of such a tensor, if it may exist.

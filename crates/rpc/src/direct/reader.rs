@@ -9,7 +9,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use tensorfleet_math::par::{Par, Pool, chunks_mut};
 use tensorfleet_proto::{RecvTensorRequest, RecvTensorResponse, TensorProto};
-use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_status::{Result, internal, invalid_argument, resource_exhausted};
 use tensorfleet_tensor::{Buffer, PortType, Shape};
 
 use super::{Location, OFFER, Offer, host, pack};
@@ -102,7 +102,9 @@ fn read(par: &dyn Par, location: &Location, request_id: u64) -> Result<Bytes> {
     let pid = i32::try_from(location.pid)
         .map(Pid::from_raw)
         .map_err(|_| invalid_argument!("no process has the id {}", location.pid))?;
-    let mut content = Buffer::new(location.len as usize);
+    let mut content = Buffer::try_new(location.len as usize).ok_or_else(|| {
+        resource_exhausted!("there is no memory for a tensor of {} bytes", location.len)
+    })?;
     if let Some(target) = content.bytes_mut() {
         let failed = Mutex::new(None);
         chunks_mut(par, target, GRAIN, |offset, chunk| {

@@ -36,7 +36,7 @@ impl Gather {
         let content = content_offset(frames.chunk(), len)?;
         let begin = content.wrapping_neg() % ALIGNMENT;
         let mut gather = Gather {
-            buffer: Buffer::new(begin + len),
+            buffer: Buffer::try_new(begin + len)?,
             filled: begin,
         };
         while frames.has_remaining() {

@@ -39,6 +39,21 @@ fn absurd_sizes_are_refused_not_allocated() {
 }
 
 #[test]
+fn memory_that_the_system_does_not_give_is_an_error() {
+    assert!(crate::Buffer::try_new(1 << 47).is_none());
+    assert!(crate::Buffer::try_zeroed(usize::MAX - 8).is_none());
+    // Whether a system lends so much that is not written to is its own affair.
+    if let Err(status) = Tensor::new(DType::F32, shape(&[1 << 38])) {
+        assert_eq!(status.code(), tensorfleet_status::Code::ResourceExhausted);
+        assert!(
+            status
+                .message()
+                .contains("shape[274877906944] and type float")
+        );
+    }
+}
+
+#[test]
 fn raw_bools_are_normalised() {
     let t = Tensor::from_bytes(DType::Bool, shape(&[3]), Bytes::from_static(&[0, 1, 7])).unwrap();
     assert_eq!(t.slice::<bool>().unwrap(), &[false, true, true]);
