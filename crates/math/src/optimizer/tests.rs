@@ -281,3 +281,30 @@ fn a_bad_index_changes_nothing() {
     assert_eq!(bad, Err(expected));
     assert_eq!(var, [1.0; 6]);
 }
+
+/// A weight that is no number must not look like one again: regularisers and maxima keep a NaN.
+#[test]
+fn nan_stays() {
+    fn of<R: Rule<f32, SLOTS>, const SLOTS: usize>(
+        rule: R,
+        var: f32,
+        slots: [f32; SLOTS],
+        grad: f32,
+    ) -> f32 {
+        rule.step(var, slots, grad).0
+    }
+    let nan = f32::NAN;
+    let (lr, l1, l2) = (0.5, 0.1, 0.1);
+    assert!(of(ProximalGradientDescent { lr, l1, l2 }, nan, [], 1.0).is_nan());
+    assert!(of(ProximalAdagrad { lr, l1, l2 }, nan, [1.0], 1.0).is_nan());
+    assert!(of(ProximalAdagrad { lr, l1, l2 }, 1.0, [1.0], nan).is_nan());
+    let dual = AdagradDa {
+        lr,
+        l1,
+        l2,
+        global_step: 1.0,
+    };
+    assert!(of(dual, 1.0, [nan, 1.0], 1.0).is_nan());
+    assert!(RealWide::max(nan, 1.0f32).is_nan());
+    assert!(RealWide::sign(nan).is_nan());
+}

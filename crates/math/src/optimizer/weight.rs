@@ -36,14 +36,17 @@ pub trait Wide:
 pub trait RealWide: Wide + PartialOrd {
     /// Absolute value.
     fn abs(self) -> Self;
-    /// The larger one; the other of a NaN.
-    fn max(self, other: Self) -> Self;
+    /// The larger one. A NaN stays: a weight that is none must not look like one again.
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        if self < other { other } else { self }
+    }
     /// Exponential.
     fn exp(self) -> Self;
     /// Power.
     fn pow(self, exponent: Self) -> Self;
 
-    /// -1, 0 or 1.
+    /// -1, 0 or 1; a NaN stays.
     #[inline(always)]
     fn sign(self) -> Self {
         let zero = Self::default();
@@ -51,8 +54,10 @@ pub trait RealWide: Wide + PartialOrd {
             Self::of(1.0)
         } else if self < zero {
             Self::of(-1.0)
-        } else {
+        } else if self == zero {
             zero
+        } else {
+            self
         }
     }
 }
@@ -74,10 +79,6 @@ macro_rules! wide {
             #[inline(always)]
             fn abs(self) -> Self {
                 $ty::abs(self)
-            }
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                $ty::max(self, other)
             }
             #[inline(always)]
             fn exp(self) -> Self {

@@ -38,6 +38,11 @@ pub(crate) static OPS: [OpDef; 2] = [
                 &[MATRIX, bools(&[2], &[false, true])],
                 &[x(&[2, 3], &[3.0, 2.0, 1.0, 6.0, 5.0, 4.0])],
             ),
+            ex(
+                "scalar",
+                &[f32s(&[], &[1.0]), bools(&[1], &[true])],
+                &[f32s(&[], &[1.0])],
+            ),
             ex_err(
                 "number of marks",
                 &[],
@@ -111,6 +116,12 @@ fn gradient(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {
 fn build_marked(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let (rank, dims) = (ctx.input(0)?.rank(), ctx.input(1)?);
+        // As in TensorFlow the marks do not matter where nothing can change.
+        if rank == 0 {
+            let tensor = ctx.take(0)?;
+            ctx.set(0, tensor);
+            return Ok(());
+        }
         if dims.rank() != 1 || dims.elements() != rank {
             return Err(invalid_argument!(
                 "'dims' must have the same number of values as 'input' has dimensions. 'input' has {rank}'dims' has {} values",

@@ -230,10 +230,8 @@ type Dense = (SmallVec<[Part; 8]>, SmallVec<[Extent; 8]>);
 fn dense(vectors: &Vectors<'_>, masks: Masks, rank: usize) -> Result<Dense> {
     let entries = vectors.begin.len();
     let bit = |mask: i64, entry: usize| mask >> entry & 1 == 1;
-    let ellipses = (0..entries)
-        .filter(|entry| bit(masks.ellipsis, *entry))
-        .count();
-    if ellipses > 1 {
+    // As in TensorFlow, also those that stand behind the last entry count.
+    if (masks.ellipsis as u32).count_ones() > 1 {
         return Err(invalid_argument!(
             "Multiple ellipses in slice spec not allowed"
         ));

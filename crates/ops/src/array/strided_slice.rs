@@ -175,6 +175,18 @@ pub(crate) static OP: OpDef = OpDef {
             Code::InvalidArgument,
             "Multiple ellipses",
         ),
+        ex_err(
+            "an ellipsis behind the last entry",
+            &[("ellipsis_mask", "3")],
+            &[
+                f32s(&[3], &[1.0]),
+                i32s(&[1], &[0]),
+                i32s(&[1], &[1]),
+                i32s(&[1], &[1]),
+            ],
+            Code::InvalidArgument,
+            "Multiple ellipses",
+        ),
     ],
     ..OpDef::BLANK
 };

@@ -8,7 +8,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::TensorProto;
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{Bytes, DType, Tensor};
 
 const PROTO: OpDef = OpDef {
     gradient: Gradient::None("TensorFlow has none"),
@@ -21,10 +21,14 @@ const PROTO: OpDef = OpDef {
          wrong = ParseTensor(s) {out_type=int32}
          text = string[]{bogus}
          none = ParseTensor(text) {out_type=int32}
+         words = string[3]{a, bc, bc}
+         w = SerializeTensor(words)
+         z = DecodeRaw(w) {out_type=uint8}
          many = string[1]{bogus}
          vector = ParseTensor(many) {out_type=int32}",
         &[
             "fetch y => float[2,2]{1, 2, 3, 4}",
+            "fetch z => uint8[19]{8, 7, 18, 4, 18, 2, 8, 3, 66, 1, 97, 66, 2, 98, 99, 66, 2, 98, 99}",
             "fetch wrong fails INVALID_ARGUMENT Type mismatch between parsed tensor (float) and dtype (int32)",
             "fetch none fails INVALID_ARGUMENT Could not parse `serialized` as TensorProto, base64: Ym9ndXM=",
             "fetch vector fails INVALID_ARGUMENT Expected `serialized` to be a scalar, got shape: [1]",
@@ -55,9 +59,22 @@ pub(crate) static OPS: [OpDef; 2] = [
 
 fn build_serialize(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let text = ctx.input(0)?.to_proto()?.encode_to_vec();
+        let text = proto(ctx.input(0)?)?.encode_to_vec();
         ctx.set(0, Tensor::string(text));
         Ok(())
+    })
+}
+
+/// Strings one by one, as TensorFlow writes them: its Python does not read them as content.
+fn proto(tensor: &Tensor) -> Result<TensorProto> {
+    if tensor.dtype() != DType::String {
+        return tensor.to_proto();
+    }
+    Ok(TensorProto {
+        dtype: tensor.dtype().number(),
+        tensor_shape: Some(tensor.shape().to_proto()),
+        string_val: tensor.slice::<Bytes>()?.to_vec(),
+        ..TensorProto::default()
     })
 }
 

@@ -96,7 +96,7 @@ fn binary_of<T: Element + BinaryElement>(op: Binary, shapes: Shapes) -> Result<A
         if x.rank() == 0 && y.rank() == 0 {
             let (x, y) = (x.slice::<T>()?, y.slice::<T>()?);
             let mut z = [T::default()];
-            T::check(op, y).map_err(|fault| refused(op, fault))?;
+            T::check(op, y).map_err(|fault| refused(&ctx.node().op, fault))?;
             T::run(op, x, y, &mut z);
             ctx.set(0, Tensor::scalar(z[0]));
             return Ok(());
@@ -180,7 +180,7 @@ fn binary_arrays<T: Element + BinaryElement>(
         let (x, y) = (x.slice::<T>()?, y.slice::<T>()?);
         (binary::apply(par, op, &plan, x, y, z.slice_mut::<T>()?), z)
     };
-    result.map_err(|fault| refused(op, fault))?;
+    result.map_err(|fault| refused(&ctx.node().op, fault))?;
     Ok(z)
 }
 
@@ -244,9 +244,9 @@ pub(crate) fn status(fault: Fault) -> Status {
 
 /// TensorFlow reports a zero divisor of the truncating ops as an internal error; the code is kept, the text says what it was.
 #[cold]
-fn refused(op: Binary, fault: Fault) -> Status {
+fn refused(op: &str, fault: Fault) -> Status {
     match op {
-        Binary::TruncateDiv | Binary::TruncateMod => {
+        "TruncateDiv" | "TruncateMod" => {
             internal!("Unexpected error in binary operator: {fault}")
         }
         _ => status(fault),

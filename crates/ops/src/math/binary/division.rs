@@ -220,11 +220,27 @@ pub(crate) static OPS: [OpDef; 8] = [
         kernels: &[cpu(&[("T", MOD_TYPES)], |node| {
             binary(node, Binary::TruncateMod)
         })],
-        examples: &[ex(
-            "sign of the dividend",
-            &[x(&[4], DIVIDENDS), x(&[4], DIVISORS)],
-            &[x(&[4], &[1.0, -1.0, 1.0, -1.0])],
-        )],
+        examples: &[
+            ex(
+                "sign of the dividend",
+                &[x(&[4], DIVIDENDS), x(&[4], DIVISORS)],
+                &[x(&[4], &[1.0, -1.0, 1.0, -1.0])],
+            ),
+            ex_err(
+                "by zero",
+                &[],
+                &[i32s(&[2], &[1, 2]), i32s(&[2], &[3, 0])],
+                Code::InvalidArgument,
+                "Integer division by zero",
+            ),
+            ex_err(
+                "scalar by zero",
+                &[],
+                &[i32s(&[], &[1]), i32s(&[], &[0])],
+                Code::InvalidArgument,
+                "Integer division by zero",
+            ),
+        ],
         ..BINARY
     },
 ];
