@@ -1,5 +1,6 @@
 //! Tensors from and to JSON, and the values of `--feed`.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -28,7 +29,7 @@ pub(crate) fn parse_feed(text: &str, dtype: DType) -> Result<Tensor> {
     } else if let Ok(tensor) = parse_literal(text) {
         tensor
     } else {
-        match serde_json::from_str::<Value>(text) {
+        match serde_json::from_str::<Value>(&quote_specials(text, dtype)) {
             Ok(value) => from_json(&value, dtype)?,
             Err(_) if dtype == DType::String => Tensor::string(text.to_owned()),
             Err(error) => bail!(
@@ -74,27 +75,38 @@ pub(crate) fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
             .or_else(|| special(leaf))
             .with_context(|| format!("{leaf} is no number"))
     };
-    let int = |leaf: &&Value| {
-        leaf.as_i64()
-            .with_context(|| format!("{leaf} is no integer"))
+    let int = |leaf: &&Value| match (leaf.as_i64(), leaf.as_u64()) {
+        (Some(value), _) => Ok(i128::from(value)),
+        (None, Some(value)) => Ok(i128::from(value)),
+        (None, None) => bail!("{leaf} is no integer"),
     };
-    let unsigned = |leaf: &&Value| {
-        leaf.as_u64()
-            .with_context(|| format!("{leaf} is no unsigned integer"))
-    };
+    macro_rules! ints {
+        ($type:ty) => {
+            collect!(|leaf| {
+                let value = int(leaf)?;
+                <$type>::try_from(value).with_context(|| {
+                    format!(
+                        "{value} is out of range: {dtype} is {} to {}",
+                        <$type>::MIN,
+                        <$type>::MAX
+                    )
+                })
+            })
+        };
+    }
     Ok(match dtype {
         DType::F32 => collect!(|leaf| float(leaf).map(|value| value as f32)),
         DType::F64 => collect!(float),
         DType::F16 => collect!(|leaf| float(leaf).map(f16::from_f64)),
         DType::BF16 => collect!(|leaf| float(leaf).map(bf16::from_f64)),
-        DType::I8 => collect!(|leaf| Ok(i8::try_from(int(leaf)?)?)),
-        DType::I16 => collect!(|leaf| Ok(i16::try_from(int(leaf)?)?)),
-        DType::I32 => collect!(|leaf| Ok(i32::try_from(int(leaf)?)?)),
-        DType::I64 => collect!(int),
-        DType::U8 => collect!(|leaf| Ok(u8::try_from(unsigned(leaf)?)?)),
-        DType::U16 => collect!(|leaf| Ok(u16::try_from(unsigned(leaf)?)?)),
-        DType::U32 => collect!(|leaf| Ok(u32::try_from(unsigned(leaf)?)?)),
-        DType::U64 => collect!(unsigned),
+        DType::I8 => ints!(i8),
+        DType::I16 => ints!(i16),
+        DType::I32 => ints!(i32),
+        DType::I64 => ints!(i64),
+        DType::U8 => ints!(u8),
+        DType::U16 => ints!(u16),
+        DType::U32 => ints!(u32),
+        DType::U64 => ints!(u64),
         DType::Bool => {
             collect!(|leaf: &&Value| leaf.as_bool().with_context(|| format!("{leaf} is no bool")))
         }
@@ -108,12 +120,31 @@ pub(crate) fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
 
 /// JSON has no NaN and no infinities: they are written as strings.
 fn special(leaf: &Value) -> Option<f64> {
-    match leaf.as_str()? {
-        "NaN" => Some(f64::NAN),
-        "Infinity" => Some(f64::INFINITY),
-        "-Infinity" => Some(f64::NEG_INFINITY),
+    special_word(leaf.as_str()?)
+}
+
+fn special_word(word: &str) -> Option<f64> {
+    match word.to_ascii_lowercase().as_str() {
+        "nan" => Some(f64::NAN),
+        "inf" | "infinity" => Some(f64::INFINITY),
+        "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
         _ => None,
     }
+}
+
+/// On a command line they may stand without quotes, as `[1, nan]`.
+fn quote_specials(text: &str, dtype: DType) -> Cow<'_, str> {
+    if !dtype.is_floating() || text.contains('"') {
+        return Cow::Borrowed(text);
+    }
+    let is_edge = |c: char| c == '[' || c == ']' || c == ',' || c.is_whitespace();
+    text.split_inclusive(is_edge)
+        .map(|piece| match piece.trim_end_matches(is_edge) {
+            word if special_word(word).is_some() => format!("\"{word}\"{}", &piece[word.len()..]),
+            _ => piece.to_owned(),
+        })
+        .collect::<String>()
+        .into()
 }
 
 fn flatten<'a>(value: &'a Value, dims: &[i64], leaves: &mut Vec<&'a Value>) -> Result<()> {
@@ -219,12 +250,32 @@ mod tests {
     }
 
     #[test]
+    fn nan_and_infinities_need_no_quotes() {
+        let values = |text: &str| {
+            parse_feed(text, DType::F32)
+                .unwrap()
+                .slice::<f32>()
+                .unwrap()
+                .to_vec()
+        };
+        assert!(values("nan")[0].is_nan());
+        assert_eq!(values("-inf"), [f32::NEG_INFINITY]);
+        let mixed = values("[[1, NaN],[Infinity , -2]]");
+        assert!(mixed[1].is_nan());
+        assert_eq!((mixed[0], mixed[2], mixed[3]), (1.0, f32::INFINITY, -2.0));
+        assert!(values("[\"NaN\", 1]")[0].is_nan());
+        assert!(parse_feed("nan", DType::I32).is_err());
+    }
+
+    #[test]
     fn wrong_values_say_why() {
         let wrong = |text: &str, dtype| format!("{:#}", parse_feed(text, dtype).unwrap_err());
         assert!(wrong("[[1], [2, 3]]", DType::F32).contains("ragged"));
         assert!(wrong("[1, [2]]", DType::F32).contains("unevenly"));
         assert!(wrong("1.5", DType::I32).contains("no integer"));
-        assert!(wrong("300", DType::U8).contains("out of range"));
+        assert!(wrong("300", DType::U8).contains("300 is out of range: uint8 is 0 to 255"));
+        assert!(wrong("-1", DType::U64).contains("-1 is out of range"));
+        assert!(wrong("18446744073709551615", DType::I64).contains("out of range: int64"));
         assert!(wrong("float[]{1}", DType::I32).contains("the graph wants int32"));
         assert!(wrong("what", DType::F32).contains("neither JSON"));
     }
