@@ -11,7 +11,7 @@
 //! cargo run --example sync_trainer -- $hosts --job_name=worker --task_index=0   # and 1, and 2
 //! ```
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod data;
 
@@ -86,11 +86,14 @@ fn alone(args: &Args) -> Result<()> {
         let worker = &worker;
         let others = (1..workers as u32).map(|task| scope.spawn(move || worker(task)));
         let others: Vec<_> = others.collect();
-        let mut first = worker(0);
-        for other in others {
-            first = first.and(other.join().unwrap_or(Ok(())));
+        if let Err(status) = worker(0) {
+            // The others would wait for their chief for hours.
+            eprintln!("Error: {status}");
+            std::process::exit(1);
         }
-        first
+        others
+            .into_iter()
+            .try_for_each(|other| other.join().unwrap_or(Ok(())))
     })
 }
 

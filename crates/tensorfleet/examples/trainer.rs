@@ -13,7 +13,7 @@
 //!
 //! Kill any of them and start it again: the others go on from the newest checkpoint.
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod data;
 
@@ -82,7 +82,12 @@ fn alone(args: &Args) -> Result<()> {
     };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| worker(1));
-        worker(0).and(other.join().unwrap_or(Ok(())))
+        if let Err(status) = worker(0) {
+            // The other would wait for its chief for hours.
+            eprintln!("Error: {status}");
+            std::process::exit(1);
+        }
+        other.join().unwrap_or(Ok(()))
     })
 }
 

@@ -15,6 +15,9 @@ const FIRST_LOOK: Duration = Duration::from_millis(20);
 /// The longest time between two looks.
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
+/// After this time who waits says for whom, and again each time it has waited twice as long.
+const FIRST_WORD: Duration = Duration::from_secs(5);
+
 /// Where a session begins.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
@@ -114,6 +117,7 @@ impl SessionManager {
     ) -> Result<Session> {
         let began = Instant::now();
         let mut pause = FIRST_LOOK;
+        let mut next_word = FIRST_WORD;
         let mut session = None;
         loop {
             let open = match session.take() {
@@ -142,6 +146,13 @@ impl SessionManager {
                     "Session was not ready after waiting {} secs: {why}; is the chief running?",
                     max_wait.as_secs()
                 ));
+            }
+            if began.elapsed() >= next_word {
+                tracing::warn!(
+                    "waiting for the chief for {} s: {why}",
+                    began.elapsed().as_secs()
+                );
+                next_word = began.elapsed() * 2;
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LAST_LOOK);

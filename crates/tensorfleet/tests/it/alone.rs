@@ -1,8 +1,9 @@
 //! Each example runs without arguments, and what it trains gets better.
 
+use tensorfleet::LocalCluster;
 use tensorfleet::train::latest_checkpoint;
 
-use crate::program::{Running, assert_at_last, assert_fall, losses_of};
+use crate::program::{Patience, Running, assert_at_last, assert_fall, losses_of};
 
 fn falls(name: &str, args: &[&str], part: f32) -> Vec<(i64, f32)> {
     let losses = losses_of(name, args);
@@ -37,6 +38,36 @@ fn two_workers_train() {
     falls("trainer", &["--dir", dir, "--log_steps", "1"], 0.01);
     let newest = latest_checkpoint(dir).unwrap().unwrap();
     assert_at_last(&newest, 300);
+}
+
+#[test]
+fn a_chief_that_fails_ends_the_program() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let file = file.path().to_str().unwrap();
+    for example in ["trainer", "sync_trainer"] {
+        let mut running = Running::start(example, &["--dir", file]);
+        let mut patience = Patience::new();
+        while running.is_running() {
+            patience.pause(&running.name, running.output().len());
+        }
+        let said = running.output();
+        assert!(said.contains("Error: ") && said.contains(file), "{said}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_chief_says_so() {
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+    let target = cluster.target("worker", 1).unwrap();
+    let cluster = "--ps_hosts=localhost:1 --worker_hosts=localhost:2,localhost:3";
+    let mut args: Vec<&str> = cluster.split(' ').collect();
+    args.extend(["--job_name=worker", "--task_index=1", "--target", target]);
+    let mut running = Running::start("trainer", &args);
+    let mut patience = Patience::new();
+    while !running.output().contains("waiting for the chief for") {
+        assert!(running.is_running(), "{}", running.output());
+        patience.pause(&running.name, running.output().len());
+    }
 }
 
 #[test]
