@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for_each:  publish batch ─► caller and at most threads-1 workers claim chunks (one atomic) ─► caller waits for the claimed rest
-//! worker:    batch open? help : job queued? run it : spin a few µs : sleep
+//! worker:    batch open? help : job queued? run it : look out for a while : sleep
 //! ```
 //!
 //! A waiting caller runs nothing but chunks of its own batch, so it never picks up a foreign job that could block it. Waiting
@@ -20,11 +20,14 @@ use std::time::{Duration, Instant};
 
 use super::{Claims, Par};
 
-/// How long an idle worker looks for work before it sleeps: longer than most gaps between two loops of one step, as a worker
-/// that must be woken comes when a small loop is over.
-const WORKER_SPIN: Duration = Duration::from_micros(30);
-/// How long a caller polls for chunks still running elsewhere before it sleeps.
-const CALLER_SPIN: Duration = Duration::from_micros(60);
+/// How long a worker that expects no work looks out for some before it sleeps.
+const SHORT_LOOK: Duration = Duration::from_micros(30);
+/// How long one looks out whose last pause was no longer than this: longer than the gaps between loops of a step, and than
+/// most between two steps of a client that trains. Waking a core from its sleep takes a virtual machine up to 0.2 ms, in which
+/// a loop is over that the other thread should have shared.
+const LONG_LOOK: Duration = Duration::from_micros(600);
+/// Who looks out for longer than this lets others run in between: there may be no core to spare.
+const ALONE: Duration = Duration::from_micros(10);
 
 /// Something to run once.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -225,18 +228,22 @@ impl Shared {
     }
 
     fn work(&self) {
+        let mut pause = Pause::begin();
+        let mut look = SHORT_LOOK;
         loop {
-            self.spin();
+            poll(look, || self.queued.load(Ordering::Acquire) != 0);
             let mut queue = self.lock();
             loop {
                 if let Some(batch) = self.join_batch(&mut queue) {
                     drop(queue);
+                    look = pause.next_look();
                     batch.work();
                     break;
                 }
                 if let Some(job) = queue.jobs.pop_front() {
                     self.queued.fetch_sub(1, Ordering::Relaxed);
                     drop(queue);
+                    look = pause.next_look();
                     run_job(job);
                     break;
                 }
@@ -250,6 +257,7 @@ impl Shared {
                     .unwrap_or_else(PoisonError::into_inner);
                 queue.sleeping -= 1;
             }
+            pause = Pause::begin();
         }
     }
 
@@ -262,10 +270,6 @@ impl Shared {
             self.remove(queue, &batch);
         }
         Some(batch)
-    }
-
-    fn spin(&self) {
-        poll(WORKER_SPIN, || self.queued.load(Ordering::Acquire) != 0);
     }
 }
 
@@ -291,9 +295,27 @@ impl Batch {
 
     fn wait(&self) {
         let finished = || self.unfinished.load(Ordering::Acquire) == 0;
-        poll(CALLER_SPIN, finished);
+        poll(LONG_LOOK, finished);
         while !finished() {
             thread::park();
+        }
+    }
+}
+
+/// The time in which a worker has nothing to do.
+struct Pause(Instant);
+
+impl Pause {
+    fn begin() -> Pause {
+        Pause(Instant::now())
+    }
+
+    /// How long to look out in the next pause, at the end of this one: it will be as long as this was.
+    fn next_look(&self) -> Duration {
+        if self.0.elapsed() > LONG_LOOK {
+            SHORT_LOOK
+        } else {
+            LONG_LOOK
         }
     }
 }
@@ -301,7 +323,12 @@ impl Batch {
 /// Looks at `done` until it holds or the time is up.
 fn poll(time: Duration, done: impl Fn() -> bool) {
     let begin = Instant::now();
-    while !done() && begin.elapsed() < time {
+    while !done() {
+        match begin.elapsed() {
+            elapsed if elapsed > time => return,
+            elapsed if elapsed > ALONE => thread::yield_now(),
+            _ => {}
+        }
         for _ in 0..16 {
             std::hint::spin_loop();
         }
