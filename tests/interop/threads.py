@@ -1,4 +1,7 @@
 """Many threads and sessions at once; steps while the graph grows; private and shared state."""
+from tensorflow.python.framework import function
+from tensorflow.python.ops import functional_ops
+
 from common import *
 
 THREADS, RUNS = 16, 25
@@ -68,8 +71,23 @@ def signatures_at_once(a):
 def a_loop_that_turns_out_long(a):
     """Others are answered meanwhile, however short the step used to be."""
     limit = v1.placeholder(tf.int32, [])
-    count = v1.while_loop(lambda i: i < limit, lambda i: i + 1, [tf.constant(0)])
+
+    @function.Defun(tf.int32, tf.int32)
+    def below(i, n):
+        return i < n
+
+    @function.Defun(tf.int32, tf.int32)
+    def next_one(i, n):
+        return i + 1, n
+
+    called = functional_ops.While([tf.constant(0), limit], below, next_one)
+    inline = v1.while_loop(lambda i: i < limit, lambda i: i + 1, [tf.constant(0)])
     one = tf.constant(1)
+    for count in inline, called[0]:
+        loop_that_turns_out_long(a, limit, count, one)
+
+
+def loop_that_turns_out_long(a, limit, count, one):
     with v1.Session(a.target) as s, v1.Session(a.target) as other:
         for _ in range(30):
             check_eq(int(s.run(count, {limit: 5})), 5)

@@ -1,6 +1,6 @@
 //! [`Plan`]: a graph compiled into dense tables, shared by all steps that run it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -71,6 +71,8 @@ pub(crate) struct PlanNode {
     /// For Merge: whether somebody wants to know which input was taken.
     pub(crate) wants_index: bool,
     cost: Cost,
+    /// The logarithm of how many elements went in when it was measured.
+    magnitude: AtomicU8,
     nanos: AtomicU32,
 }
 
@@ -232,6 +234,17 @@ impl PlanNode {
         self.cost != Cost::Cheap
     }
 
+    /// How many elements went in, by and large, when it was measured.
+    pub(crate) fn measured_elements(&self) -> usize {
+        1 << self.magnitude.load(Ordering::Relaxed)
+    }
+
+    /// Learns how many elements went into a measured run.
+    pub(crate) fn learn_elements(&self, elements: usize) {
+        let magnitude = elements.checked_ilog2().unwrap_or(0) as u8;
+        self.magnitude.store(magnitude, Ordering::Relaxed);
+    }
+
     /// For asynchronous nodes: whether the step lately had little to do after its answer.
     pub(crate) fn is_quickly_followed(&self) -> bool {
         (1..=QUICK_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
@@ -312,6 +325,7 @@ fn plan_node(
         is_constant: false,
         wants_index: false,
         cost: def.cost,
+        magnitude: AtomicU8::new(0),
         nanos: AtomicU32::new(if def.cost == Cost::Expensive {
             EXPENSIVE_NANOS
         } else {

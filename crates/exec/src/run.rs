@@ -32,6 +32,16 @@ pub(crate) fn prepare(node: &PlanNode, inputs: &mut [Value]) -> Result<()> {
     Ok(())
 }
 
+/// How many elements a kernel is given.
+#[inline]
+pub(crate) fn elements(inputs: &[Value]) -> usize {
+    let elements = inputs.iter().map(|value| match value {
+        Value::Tensor(tensor) => tensor.elements(),
+        _ => 0,
+    });
+    elements.sum()
+}
+
 /// Calls a synchronous kernel on whatever thread. A panic fails the step, not the process.
 #[inline]
 pub(crate) fn call(

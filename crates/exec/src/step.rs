@@ -151,10 +151,7 @@ fn drive(step: &Arc<Step>, mut driver: Driver) {
     let mut messages = Vec::new();
     let leave_at = resume::leave_at(step);
     loop {
-        here::run_ready(step, &mut driver, leave_at);
-        if let Some(time) = leave_at
-            && (!driver.state.heavy.is_empty() || step.now() >= time)
-        {
+        if !here::run_ready(step, &mut driver, leave_at) {
             return resume::leave(step, driver);
         }
         let Some(returned) = elsewhere::run_heavy(step, driver) else {

@@ -94,10 +94,10 @@ impl Job {
     fn run(mut self, step: &Arc<Step>) -> Message {
         let node = &step.plan.nodes[self.task.node as usize];
         let mut outputs = run::empty_outputs(node.outputs);
-        let start = if step.timed {
-            step.now()
+        let (start, elements) = if step.timed {
+            (step.now(), run::elements(&self.inputs))
         } else {
-            Duration::ZERO
+            (Duration::ZERO, 0)
         };
         let result = match &node.kernel {
             Some(AnyKernel::Sync(kernel)) => run::call(
@@ -118,6 +118,7 @@ impl Job {
         if step.timed {
             let end = step.now();
             node.learn((end - start).as_nanos() as u64);
+            node.learn_elements(elements);
             if step.record {
                 recorded = Some(NodeStat::of(
                     self.task.node,

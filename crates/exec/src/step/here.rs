@@ -15,20 +15,27 @@ use crate::stats::NodeStat;
 
 /// After so many runs the driver looks whether the step is still wanted.
 const RUNS_BETWEEN_LOOKS: usize = 1024;
-/// Kernels with more elements of input than this are not run on a thread that has other things to do:
-/// they may have been quick with less.
+/// Kernels with more elements of input than this are not run on a thread that has other things to do if they were
+/// quick with far less.
 const LARGE_INPUTS: usize = 1 << 18;
 
-/// Runs or starts ready nodes until none is left; expensive ones are put aside. A thread that has other
-/// things to do is left at a given time.
-pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver, leave_at: Option<Duration>) {
+/// Runs or starts ready nodes until none is left; expensive ones are put aside. `false` if the step has to go on on
+/// another thread, as this one has other things to do from `leave_at` on.
+pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver, leave_at: Option<Duration>) -> bool {
+    let lent = leave_at.is_some();
     while !driver.state.ready.is_empty() {
+        if leave_at.is_some_and(|time| step.now() >= time) {
+            return false;
+        }
         guarded(step, driver, |driver| {
             for _ in 0..RUNS_BETWEEN_LOOKS {
                 let Some(task) = driver.state.ready.pop() else {
                     return;
                 };
-                run_task(step, driver, task, leave_at.is_some());
+                run_task(step, driver, task, lent);
+                if lent && step.plan.nodes[task.node as usize].is_measured() {
+                    return;
+                }
             }
         });
         // A loop that never ends never runs out of ready nodes: nothing else would stop it.
@@ -37,10 +44,8 @@ pub(super) fn run_ready(step: &Arc<Step>, driver: &mut Driver, leave_at: Option<
         {
             fail(step, driver, reason);
         }
-        if leave_at.is_some_and(|time| step.now() >= time) {
-            return;
-        }
     }
+    !lent || driver.state.heavy.is_empty()
 }
 
 /// Runs a node with a synchronous kernel here although it is expensive.
@@ -88,16 +93,14 @@ fn is_heavy(driver: &mut Driver, node: &PlanNode, task: Task, lent: bool) -> boo
     if !lent {
         return node.is_expensive();
     }
-    node.is_measured() && (node.is_slow() || has_large_inputs(driver, node, task))
+    node.is_measured() && (node.is_slow() || has_larger_inputs(driver, node, task))
 }
 
-fn has_large_inputs(driver: &mut Driver, node: &PlanNode, task: Task) -> bool {
+/// Whether a kernel has far more to do than when it was measured.
+fn has_larger_inputs(driver: &mut Driver, node: &PlanNode, task: Task) -> bool {
     let (_, inputs) = driver.state.inputs(node, task);
-    let elements = inputs.iter().map(|value| match value {
-        Value::Tensor(tensor) => tensor.elements(),
-        _ => 0,
-    });
-    elements.sum::<usize>() > LARGE_INPUTS
+    let elements = run::elements(inputs);
+    elements > LARGE_INPUTS && elements / 4 > node.measured_elements()
 }
 
 fn pass_deadness(step: &Arc<Step>, driver: &mut Driver, node: &PlanNode, task: Task) {
@@ -119,6 +122,7 @@ fn run_kernel(
     let measured = step.timed && (step.record || node.is_measured());
     let start = if measured { step.now() } else { Duration::ZERO };
     let (frame, inputs) = driver.state.inputs(node, task);
+    let elements = if measured { run::elements(inputs) } else { 0 };
     let outputs = &mut driver.outputs[..node.outputs as usize];
     let result = run::prepare(node, inputs).and_then(|()| {
         let mut ctx =
@@ -130,6 +134,7 @@ fn run_kernel(
     if measured {
         let end = step.now();
         node.learn((end - start).as_nanos() as u64);
+        node.learn_elements(elements);
         record(step, driver, task, start, end);
     }
     hand_on(step, driver, node, task, result);

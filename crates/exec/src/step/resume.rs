@@ -7,29 +7,29 @@ use std::time::Duration;
 use super::{Driver, Step, drive};
 use crate::plan::{PlanNode, QUICK_NANOS};
 
-/// A step leaves a thread that is lent to it after this long, wherever it is.
+/// Steps leave a thread that is lent to them after this long, at the next kernel's end.
 const LENT_TIME: Duration = Duration::from_millis(1);
 
 thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
-    static LENT: Cell<Lent> = const { Cell::new(Lent::No) };
+    static LOAN: Cell<Option<Loan>> = const { Cell::new(None) };
 }
 
-/// Whether a thread has other things to do than steps.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lent {
-    No,
-    Yes,
-    /// Yes, and a step was too long for it.
-    Left,
+/// A thread that has other things to do than steps.
+#[derive(Clone, Copy, Default)]
+struct Loan {
+    /// When it ends, once a step runs. It is one for all steps that this one starts, such as those of functions.
+    end: Option<Duration>,
+    /// Whether a step was too long for it.
+    left: bool,
 }
 
 /// Runs `work`, which starts steps, on a thread that has other things to do: a step that turns out to be
 /// long goes on in the pool. Says whether one did.
 pub fn lend<T>(work: impl FnOnce() -> T) -> (T, bool) {
-    let before = Restored::set(&LENT, Lent::Yes);
+    let before = Restored::set(&LOAN, Some(Loan::default()));
     let result = work();
-    let left = LENT.get() == Lent::Left;
+    let left = LOAN.get().is_some_and(|loan| loan.left);
     drop(before);
     (result, left)
 }
@@ -45,14 +45,20 @@ pub fn resume_here<T>(work: impl FnOnce() -> T) -> T {
 
 /// When a step that is driven here has to leave this thread.
 pub(super) fn leave_at(step: &Step) -> Option<Duration> {
-    (LENT.get() != Lent::No).then(|| step.now() + LENT_TIME)
+    let mut loan = LOAN.get()?;
+    let end = *loan.end.get_or_insert_with(|| step.now() + LENT_TIME);
+    LOAN.set(Some(loan));
+    Some(end)
 }
 
 /// Lets the pool drive on.
 #[cold]
 pub(super) fn leave(step: &Arc<Step>, driver: Driver) {
-    LENT.set(Lent::Left);
+    // A pool without threads drives right here.
+    let loan = Restored::set(&LOAN, None);
     on_pool(step, move |step| drive(step, driver));
+    drop(loan);
+    LOAN.set(LOAN.get().map(|loan| Loan { left: true, ..loan }));
 }
 
 /// Has a thread of the pool do something for a step.
