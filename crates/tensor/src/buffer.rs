@@ -92,7 +92,9 @@ impl Buffer {
     /// A buffer of `len` initialised bytes of unspecified value. Without memory the process ends: for sizes that
     /// come from a graph, the network or a disk there is [`try_new`](Self::try_new).
     pub fn new(len: usize) -> Buffer {
-        Buffer::try_new(len).unwrap_or_else(|| handle_alloc_error(Layout::new::<u8>()))
+        Buffer::try_new(len).unwrap_or_else(|| {
+            handle_alloc_error(Memory::layout(len).unwrap_or(Layout::new::<u8>()))
+        })
     }
 
     /// Like [`new`](Self::new); `None` if the system does not give as much memory.
@@ -238,7 +240,11 @@ impl Memory {
                 FREE_BYTES.fetch_sub(memory.capacity, Ordering::Relaxed);
                 memory
             }
-            None => Memory::fresh(class_size(class))?,
+            None => Memory::fresh(class_size(class)).or_else(|| {
+                // What lies in the free lists may be what is missing.
+                release_recycled();
+                Memory::fresh(class_size(class))
+            })?,
         };
         LIVE_BYTES.fetch_add(class_size(class), Ordering::Relaxed);
         Some(memory)

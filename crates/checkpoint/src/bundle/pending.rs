@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tensorfleet_status::{Result, data_loss, internal};
+use tensorfleet_status::{Result, data_loss, internal, resource_exhausted};
 use tensorfleet_tensor::{Buffer, DType, Shape, Tensor};
 
 use super::assemble::copy_part;
@@ -65,7 +65,7 @@ impl Target {
         if dtype.is_plain() && dtype != DType::Bool {
             return Ok(Target::Tensor(Tensor::new(dtype, shape.clone())?));
         }
-        Ok(Target::Buffer(Buffer::new(size)))
+        memory(size).map(Target::Buffer)
     }
 
     fn bytes_mut(&mut self) -> Result<&mut [u8]> {
@@ -75,6 +75,12 @@ impl Target {
         }
         .ok_or_else(|| internal!("memory of a restored tensor is shared (fresh target)"))
     }
+}
+
+/// Memory for what a file is said to hold.
+pub(super) fn memory(size: usize) -> Result<Buffer> {
+    Buffer::try_new(size)
+        .ok_or_else(|| resource_exhausted!("there is no memory for {size} bytes of a checkpoint"))
 }
 
 impl Pending {

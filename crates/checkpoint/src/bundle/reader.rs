@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tensorfleet_status::{Result, data_loss, invalid_argument, not_found};
-use tensorfleet_tensor::{Buffer, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::assemble::{contiguous, plan};
 use super::entry::Entry;
 use super::index::Index;
 use super::names::{data_file_name, printable};
-use super::pending::{DataFile, Pending, Piece, Place, Target, damaged};
+use super::pending::{DataFile, Pending, Piece, Place, Target, damaged, memory};
 use super::transfer::read_all;
 use crate::fs::{FileSystem, for_path};
 use crate::ordered_code::slice_key;
@@ -147,7 +147,7 @@ impl BundleReader {
             let place = match run {
                 Some(run) => Place::Direct(run.start * element..run.end * element),
                 None => Place::Copy {
-                    buffer: Buffer::new(size),
+                    buffer: memory(size)?,
                     stored: ranges,
                     part: share.part,
                     wanted: wanted.clone(),

@@ -1,13 +1,12 @@
 //! [`verify()`]: reads every byte of a checkpoint and reports all damage, not only the first.
 
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::Buffer;
 
 use super::assemble::plan;
 use super::entry::Entry;
 use super::list::is_slice_key;
 use super::names::printable;
-use super::pending::{check_sum, damaged};
+use super::pending::{check_sum, damaged, memory};
 use super::reader::BundleReader;
 use super::transfer::checksum;
 use super::{strings, variants};
@@ -70,7 +69,7 @@ fn verify_data(reader: &BundleReader, key: &[u8], entry: &Entry) -> Result<u64> 
     let sum = if entry.dtype.is_plain() {
         checksum(file.file.as_ref(), entry.offset, entry.size).map_err(read_error)?
     } else {
-        let mut buffer = Buffer::new(size);
+        let mut buffer = memory(size)?;
         if let Some(target) = buffer.bytes_mut() {
             file.file
                 .read_at(entry.offset, target)

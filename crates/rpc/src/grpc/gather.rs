@@ -5,6 +5,7 @@
 //! costs fresh pages for every byte and a second pass over cold memory.
 
 use bytes::{Buf, Bytes};
+use tensorfleet_status::{Result, resource_exhausted};
 use tensorfleet_tensor::{ALIGNMENT, Buffer};
 
 use super::frames::Frames;
@@ -28,15 +29,26 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Takes over a message of `len` bytes of which `frames` came, if it is mostly one tensor.
-    pub(super) fn start(frames: &mut Frames, len: usize) -> Option<Gather> {
+    /// Takes over a message of `len` bytes of which `frames` came, if it is mostly one tensor. An error without memory
+    /// for it.
+    pub(super) fn start(frames: &mut Frames, len: usize) -> Result<Option<Gather>> {
         if len < GATHER_FROM || frames.remaining() < len / HERE_FIRST {
-            return None;
+            return Ok(None);
         }
-        let content = content_offset(frames.chunk(), len)?;
+        let Some(content) = content_offset(frames.chunk(), len) else {
+            return Ok(None);
+        };
         let begin = content.wrapping_neg() % ALIGNMENT;
+        let buffer = Buffer::try_new(begin + len).ok_or_else(|| {
+            resource_exhausted!("there is no memory for a message of {len} bytes")
+        })?;
+        Ok(Gather::fill(buffer, begin, frames, len))
+    }
+
+    /// Moves what came into a buffer, from `begin` on.
+    fn fill(buffer: Buffer, begin: usize, frames: &mut Frames, len: usize) -> Option<Gather> {
         let mut gather = Gather {
-            buffer: Buffer::try_new(begin + len)?,
+            buffer,
             filled: begin,
         };
         while frames.has_remaining() {
@@ -133,7 +145,7 @@ mod tests {
         let mut pieces = message.chunks(piece);
         let mut gather = loop {
             frames.push(Bytes::copy_from_slice(pieces.next()?));
-            if let Some(gather) = Gather::start(&mut frames, message.len()) {
+            if let Some(gather) = Gather::start(&mut frames, message.len()).unwrap() {
                 break gather;
             }
         };
@@ -188,6 +200,6 @@ mod tests {
         // A large message announced, little of it sent.
         let mut frames = Frames::default();
         frames.push(tensor(1 << 12).encode_to_vec().into());
-        assert!(Gather::start(&mut frames, 1 << 30).is_none());
+        assert!(Gather::start(&mut frames, 1 << 30).unwrap().is_none());
     }
 }

@@ -94,7 +94,7 @@ pub(crate) async fn read(
             return Err(internal!("{UNPARSABLE}"));
         }
         if let Some((false, len)) = prefix {
-            gather = Gather::start(&mut frames, len);
+            gather = Gather::start(&mut frames, len)?;
         }
     }
     if let (Some(gather), Some((_, len))) = (gather, prefix)
