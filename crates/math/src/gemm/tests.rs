@@ -147,6 +147,29 @@ proptest! {
     }
 }
 
+/// Deep enough for several passes, long enough for several sections and slabs.
+#[test]
+fn agrees_where_large_products_are_cut() {
+    let pool = Pool::new(3);
+    for (m, n, k, transposed) in [
+        (300, 40, 1700, (false, true)),
+        (40, 2300, 900, (true, false)),
+        (300, 300, 900, (true, true)),
+        (990, 1000, 801, (false, false)),
+    ] {
+        let dims = Dims { m, n, k };
+        let bias = numbers(n, 4);
+        let case = Case {
+            dims,
+            transposed,
+            gap: 1,
+            alpha: 2.0f32,
+            beta: 1.0,
+        };
+        check(&pool, &case, |x| x, Epilogue::BiasRelu(&bias));
+    }
+}
+
 #[test]
 fn agrees_on_several_threads() {
     let pool = Pool::new(3);

@@ -306,5 +306,6 @@ fn nan_stays() {
     };
     assert!(of(dual, 1.0, [nan, 1.0], 1.0).is_nan());
     assert!(RealWide::max(nan, 1.0f32).is_nan());
+    assert_eq!(RealWide::max(1.0f32, nan), 1.0);
     assert!(RealWide::sign(nan).is_nan());
 }

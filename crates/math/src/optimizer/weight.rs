@@ -36,7 +36,8 @@ pub trait Wide:
 pub trait RealWide: Wide + PartialOrd {
     /// Absolute value.
     fn abs(self) -> Self;
-    /// The larger one. A NaN stays: a weight that is none must not look like one again.
+    /// `self` unless it is smaller: a NaN in `self` stays, so that a weight that is none does not look like one again; one in
+    /// `other` is dropped.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
         if self < other { other } else { self }

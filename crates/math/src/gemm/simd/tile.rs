@@ -9,6 +9,8 @@
 //!
 //! Segments let one tile run over what is not evenly spaced as a whole: the rows of a filter window, or the rows of an image.
 
+use std::mem::MaybeUninit;
+
 use crate::gemm::Element;
 
 /// Rows of the largest tile of any table.
@@ -108,26 +110,39 @@ impl<T: Element> Kernels<T> {
             // SAFETY: the caller's contract.
             return unsafe { kernel(tile) };
         }
-        let mut buffer = [T::ZERO; MOST_ROWS * MOST_COLUMNS];
+        let mut buffer = [const { MaybeUninit::<T>::uninit() }; MOST_ROWS * MOST_COLUMNS];
         let whole = Tile {
-            c: buffer.as_mut_ptr(),
+            c: buffer.as_mut_ptr().cast(),
             c_row: width,
             store: Store::Set,
             ..*tile
         };
         // SAFETY: the caller's contract; the buffer holds the largest tile of any table.
         unsafe { kernel(&whole) };
-        for (i, from) in buffer.chunks(width).take(rows).enumerate() {
+        for i in 0..rows {
+            // SAFETY: the kernel has set `rows` runs of `width` elements.
+            let from = unsafe { std::slice::from_raw_parts(whole.c.wrapping_add(i * width), used) };
             let first = tile.c.wrapping_add(i * tile.c_row);
             // SAFETY: the `used` first columns of row `i` are writable by the caller's contract.
             let to = unsafe { std::slice::from_raw_parts_mut(first, used) };
-            for (to, &x) in to.iter_mut().zip(from) {
-                *to = match tile.store {
-                    Store::Set => x,
-                    Store::Add => to.plus(x),
-                    Store::Scale(alpha, beta) if beta == T::ZERO => alpha.times(x),
-                    Store::Scale(alpha, beta) => alpha.times(x).plus(beta.times(*to)),
-                };
+            tile.store.combine(from, to);
+        }
+    }
+}
+
+impl<T: Element> Store<T> {
+    /// Combines a run of a tile with what is in `C`.
+    #[inline]
+    fn combine(self, from: &[T], to: &mut [T]) {
+        let pairs = to.iter_mut().zip(from);
+        match self {
+            Store::Set => to.copy_from_slice(from),
+            Store::Add => pairs.for_each(|(to, &x)| *to = to.plus(x)),
+            Store::Scale(alpha, beta) if beta == T::ZERO => {
+                pairs.for_each(|(to, &x)| *to = alpha.times(x));
+            }
+            Store::Scale(alpha, beta) => {
+                pairs.for_each(|(to, &x)| *to = alpha.times(x).plus(beta.times(*to)));
             }
         }
     }
