@@ -19,10 +19,8 @@ pub(crate) fn parse_feed(text: &str, dtype: DType) -> Result<Tensor> {
             Some("json") => {
                 let source =
                     std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
-                from_json(
-                    &serde_json::from_str(&source).with_context(|| format!("{file} is no JSON"))?,
-                    dtype,
-                )?
+                let value = serde_json::from_str(&quote_specials(&source, dtype));
+                from_json(&value.with_context(|| format!("{file} is no JSON"))?, dtype)?
             }
             _ => bail!("{file}: only .npy and .json files can be fed"),
         }
@@ -75,10 +73,12 @@ pub(crate) fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
             .or_else(|| special(leaf))
             .with_context(|| format!("{leaf} is no number"))
     };
-    let int = |leaf: &&Value| match (leaf.as_i64(), leaf.as_u64()) {
-        (Some(value), _) => Ok(i128::from(value)),
-        (None, Some(value)) => Ok(i128::from(value)),
-        (None, None) => bail!("{leaf} is no integer"),
+    let int = |leaf: &&Value| match (leaf.as_i64(), leaf.as_u64(), leaf.as_f64()) {
+        (Some(value), _, _) => Ok(i128::from(value)),
+        (None, Some(value), _) => Ok(i128::from(value)),
+        // Whole, and beyond what JSON's integers are read into.
+        (None, None, Some(value)) if value.abs() >= 2f64.powi(63) => Ok(value as i128),
+        _ => bail!("{leaf} is no integer"),
     };
     macro_rules! ints {
         ($type:ty) => {
@@ -274,6 +274,7 @@ mod tests {
         assert!(wrong("[1, [2]]", DType::F32).contains("unevenly"));
         assert!(wrong("1.5", DType::I32).contains("no integer"));
         assert!(wrong("300", DType::U8).contains("300 is out of range: uint8 is 0 to 255"));
+        assert!(wrong("99999999999999999999", DType::I64).contains("out of range: int64"));
         assert!(wrong("-1", DType::U64).contains("-1 is out of range"));
         assert!(wrong("18446744073709551615", DType::I64).contains("out of range: int64"));
         assert!(wrong("float[]{1}", DType::I32).contains("the graph wants int32"));
