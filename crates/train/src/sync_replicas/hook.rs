@@ -23,7 +23,7 @@ pub struct SyncReplicasHook {
 }
 
 enum Role {
-    Chief(Chief),
+    Chief(Box<Chief>),
     Other(Other),
 }
 
@@ -65,7 +65,7 @@ impl SyncReplicas {
                 runner: self.chief_queue_runner()?,
                 coordinator: None,
             };
-            (self.chief_init_op()?, Role::Chief(chief))
+            (self.chief_init_op()?, Role::Chief(Box::new(chief)))
         } else {
             let other = Other {
                 tokens: TokenQueue::new(queue),
