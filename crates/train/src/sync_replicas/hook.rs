@@ -28,6 +28,7 @@ enum Role {
 }
 
 struct Other {
+    local_step: Output,
     tokens: TokenQueue,
     waiting: Waiting,
 }
@@ -68,6 +69,7 @@ impl SyncReplicas {
             (self.chief_init_op()?, Role::Chief(Box::new(chief)))
         } else {
             let other = Other {
+                local_step: built.local_step.read(),
                 tokens: TokenQueue::new(queue),
                 waiting: Waiting::new(queue),
             };
@@ -131,7 +133,9 @@ impl SessionRunHook for SyncReplicasHook {
         let Role::Other(other) = &self.role else {
             return Ok(());
         };
-        let last = self.watch.step(session)?;
+        // What this worker has seen, not where a chief that came back meanwhile may stand.
+        let seen = session.run(&other.local_step)?.to_scalar::<i64>()?;
+        let last = self.watch.step(session)?.max(seen);
         while other.waiting.wait(session)? == News::Chief {
             let now = self.watch.step(session)?;
             if now < last {

@@ -64,6 +64,7 @@ pub struct SyncReplicas {
 /// What [`Optimizer::apply_gradients`] leaves in the graph.
 struct Built {
     global_step: Variable,
+    local_step: Variable,
     token_queue: Output,
     accumulators: Vec<Accumulator>,
     local_step_init_op: Operation,
@@ -218,6 +219,7 @@ impl SyncReplicas {
         };
         let built = Built {
             global_step: step.clone(),
+            local_step,
             chief: QueueRunner::new(&token_queue, vec![enqueue]),
             token_queue,
             accumulators,

@@ -273,6 +273,28 @@ fn the_chief_clears_away_what_a_training_left() {
     }
 }
 
+/// The chief may have come back before a worker that is done looks where it stands.
+#[test]
+fn a_worker_that_is_done_remembers_what_it_has_seen() {
+    let one = ByHand::new(false);
+    let mut chief = one.sync.make_session_run_hook(true, Some(0)).unwrap();
+    let mut other = one.sync.make_session_run_hook(false, None).unwrap();
+    let seen = one.graph.local_variables()[0].assign(one.graph.constant(5i64));
+    let coordinator = Coordinator::new();
+    for step in [5, 3] {
+        one.set_step(step);
+        let opened = chief.after_create_session(&one.session, &coordinator);
+        opened.unwrap();
+    }
+    one.session.run(&seen).unwrap();
+    let status = other.stopping(&one.session).unwrap_err();
+    assert_eq!(status.code(), Code::Aborted);
+    assert!(status.message().contains("came back at step 3"), "{status}");
+    coordinator.request_stop();
+    one.session.close().unwrap();
+    coordinator.join(PATIENCE).unwrap();
+}
+
 #[test]
 fn rows_are_averaged_as_rows() {
     let one = ByHand::new(true);
