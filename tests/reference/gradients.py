@@ -83,7 +83,7 @@ def main():
         with os.fdopen(reading) as answers:
             done = 0
             for line in answers:
-                sys.stdout.write(line)
+                print(line, end="", flush=True)
                 done += 1
         os.waitpid(child, 0)
         lines = lines[done:]

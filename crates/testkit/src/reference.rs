@@ -4,9 +4,11 @@
 mod tf_server;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
@@ -24,6 +26,10 @@ pub use tf_server::{Job, TfServers};
 
 /// The environment variable that names a Python with TensorFlow.
 pub const PYTHON_VARIABLE: &str = "TENSORFLEET_TF_PYTHON";
+
+/// How long TensorFlow may take for an answer, on a machine that has other things to do. Less than what a test may take,
+/// so that a test can say who did not answer.
+const SILENCE: Duration = Duration::from_secs(150);
 
 /// The Python with TensorFlow, if there is one; says loudly that the comparison is skipped if not.
 #[allow(clippy::print_stderr)] // a skipped comparison must be seen
@@ -59,6 +65,9 @@ pub fn ask(python: &Path, script: &str, requests: &[Value]) -> Result<Vec<Value>
     let mut child = Command::new(python)
         .arg(script)
         .env("TF_CPP_MIN_LOG_LEVEL", "3")
+        // Its kernels round otherwise and fail with other codes, and TensorFlow takes them on some processors only: the
+        // reference is the same everywhere.
+        .env("TF_ENABLE_ONEDNN_OPTS", "0")
         // Fresh memory is full of 0x40: a kernel that leaves some of its result as it was differs
         // from ours in every run, not in the unlucky one.
         .env("MALLOC_PERTURB_", "191")
@@ -68,17 +77,35 @@ pub fn ask(python: &Path, script: &str, requests: &[Value]) -> Result<Vec<Value>
         .with_context(|| format!("cannot start {}", python.display()))?;
     let mut stdin = child.stdin.take().context("no standard input")?;
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output()?;
+    let stdout = child.stdout.take().context("no standard output")?;
+    let (told, answers) = channel();
+    let reader = std::thread::spawn(move || {
+        let mut lines = BufReader::new(stdout).lines();
+        lines.try_for_each(|line| told.send(line).map_err(drop))
+    });
+    let mut values = Vec::new();
+    let ended = loop {
+        match answers.recv_timeout(SILENCE) {
+            Ok(line) => {
+                let line = line?;
+                let value = serde_json::from_str(&line);
+                values.push(value.with_context(|| format!("answer {line:.200}"))?);
+            }
+            Err(RecvTimeoutError::Disconnected) => break child.wait()?,
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                child.wait()?;
+                let (given, asked) = (values.len(), requests.len());
+                bail!("TensorFlow gave {given} of {asked} answers, then none for {SILENCE:?}");
+            }
+        }
+    };
     // A broken pipe shows as missing answers.
-    let _ = writer.join();
-    if !output.status.success() {
-        bail!("the reference run ended with {}", output.status);
+    let _ = (writer.join(), reader.join());
+    if !ended.success() {
+        bail!("the reference run ended with {ended}");
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let values = text
-        .lines()
-        .map(|line| serde_json::from_str(line).with_context(|| format!("answer {line:.200}")));
-    values.collect()
+    Ok(values)
 }
 
 fn request(case: &Case) -> Result<Value> {

@@ -9,9 +9,10 @@ use std::time::{Duration, SystemTime};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Whoever does not move for so many pauses hangs: four minutes and more. Neither how long all of it takes nor the
-/// clock proves anything: on a busy machine pauses are longer, and a test that is stopped makes none.
-const PAUSES: u32 = 12_000;
+/// Whoever does not move for so many pauses hangs: two minutes and more, less than what a test may take, so that it can
+/// say who. Neither how long all of it takes nor the clock proves anything: on a busy machine pauses are longer, and a
+/// test that is stopped makes none.
+const PAUSES: u32 = 6_000;
 
 /// Waits for something that happens; fails when nothing has moved for long.
 pub(crate) struct Patience<P> {
