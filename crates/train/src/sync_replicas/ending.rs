@@ -2,8 +2,12 @@
 //!
 //! A queue of its own: who waited at the queue of tokens would take those that the chief, or a slower worker, needs for
 //! its last step. The chief closes it at the end; one that comes back after a loss puts a word into it for each worker.
+//!
+//! When the end was is noted beside it, so that a worker can tell whether a training that has ended was its own.
 
-use tensorfleet_client::{Code, DType, Operation, Output, Session};
+use std::time::Duration;
+
+use tensorfleet_client::{Code, DType, Operation, Output, PartialShape, Session};
 use tensorfleet_status::Result;
 
 use super::{dequeue, shared_queue};
@@ -47,6 +51,8 @@ pub(super) struct Ending {
     forget: Operation,
     /// A word for each worker.
     words: Operation,
+    /// Notes the time.
+    time: Operation,
 }
 
 impl Ending {
@@ -63,7 +69,13 @@ impl Ending {
             close: g.op("QueueCloseV2").input(&queue).build(),
             forget: g.op("DestroyResourceOp").input(&queue).build(),
             words: words.build(),
+            time: EndTime::new(tokens).note,
         }
+    }
+
+    /// Notes that training ends now: before anybody can see that it has.
+    pub(super) fn note(&self, session: &Session) -> Result<()> {
+        session.run(&self.time)
     }
 
     /// Wakes who waits for a chief that was lost.
@@ -83,6 +95,47 @@ impl Ending {
     pub(super) fn reset(&self, session: &Session) -> Result<()> {
         self.close(session)?;
         session.run(&self.forget)
+    }
+}
+
+/// When the last training ended, by the clock of the server that has the queues.
+pub(super) struct EndTime {
+    note: Operation,
+    seconds_ago: Output,
+}
+
+impl EndTime {
+    /// Beside the queue of tokens.
+    pub(super) fn new(tokens: &Output) -> EndTime {
+        let g = tokens.graph();
+        let _near = g.colocate_with(&tokens.op());
+        let time = g.op("VarHandleOp").attr("shared_name", "sync_end_time");
+        let time = time
+            .attr("dtype", DType::F64)
+            .attr("shape", PartialShape::scalar())
+            .output();
+        let now = g.op("Timestamp").output();
+        let noted = g.op("ReadVariableOp").attr("dtype", DType::F64);
+        let noted = noted.input(&time).output();
+        let note = g.op("AssignVariableOp").attr("dtype", DType::F64);
+        EndTime {
+            note: note.input(&time).input(&now).build(),
+            seconds_ago: now - noted,
+        }
+    }
+
+    /// How long ago it was; nothing if none has ended here.
+    pub(super) fn ago(&self, session: &Session) -> Result<Option<Duration>> {
+        match session.run(&self.seconds_ago) {
+            Ok(seconds) => {
+                let seconds = seconds.to_scalar::<f64>()?;
+                Ok(Some(
+                    Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+                ))
+            }
+            Err(status) if status.code() == Code::FailedPrecondition => Ok(None),
+            Err(status) => Err(status),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! What a monitored session does so that synchronous replicas run.
 
+use std::time::Instant;
+
 use tensorfleet_client::{Graph, Operation, Output, Session};
 use tensorfleet_status::{Result, aborted, failed_precondition};
 use tensorfleet_tensor::Bytes;
 
-use super::ending::{Ending, News, Waiting};
+use super::ending::{EndTime, Ending, News, Waiting};
 use super::leftovers::{Leftovers, TokenQueue};
 use super::watch::Watch;
 use super::{SyncReplicas, enqueue_tokens};
@@ -19,6 +21,8 @@ pub struct SyncReplicasHook {
     local_init: Operation,
     ready_for_local_init: Output,
     watch: Watch,
+    /// When the program asked for a session.
+    began: Instant,
     role: Role,
 }
 
@@ -30,6 +34,7 @@ enum Role {
 struct Other {
     local_step: Output,
     tokens: TokenQueue,
+    last_end: EndTime,
     waiting: Waiting,
 }
 
@@ -71,6 +76,7 @@ impl SyncReplicas {
             let other = Other {
                 local_step: built.local_step.read(),
                 tokens: TokenQueue::new(queue),
+                last_end: EndTime::new(queue),
                 waiting: Waiting::new(queue),
             };
             (self.local_step_init_op()?, Role::Other(other))
@@ -79,6 +85,7 @@ impl SyncReplicas {
             local_init,
             ready_for_local_init,
             watch: Watch::new(built, self.replicas_to_aggregate),
+            began: Instant::now(),
             role,
         };
         g.check()?;
@@ -88,6 +95,7 @@ impl SyncReplicas {
 
 impl SessionRunHook for SyncReplicasHook {
     fn begin(&mut self, graph: &Graph) -> Result<()> {
+        self.began = Instant::now();
         if self.local_init.graph().is(graph) {
             return Ok(());
         }
@@ -120,7 +128,10 @@ impl SessionRunHook for SyncReplicasHook {
                 chief.coordinator = Some(coordinator.clone());
             }
             Role::Other(other) => {
-                other.tokens.wait(session, coordinator)?;
+                let Other {
+                    tokens, last_end, ..
+                } = other;
+                tokens.wait(session, coordinator, last_end, self.began)?;
                 session.run(&self.local_init)?;
             }
         }
@@ -156,6 +167,7 @@ impl SessionRunHook for SyncReplicasHook {
         if let Some(coordinator) = &chief.coordinator {
             coordinator.request_stop();
         }
+        chief.ending.note(session)?;
         session.run(&chief.runner.cancel)?;
         chief.ending.close(session)
     }

@@ -5,7 +5,8 @@
 //! | ended | a closed queue of tokens and one of the end, gradients that came too late | drops them |
 //! | interrupted: its chief was lost | gradients of lost steps, and workers that wait for tokens which the lost chief owed them, their gradients taken | drops the gradients, pays the tokens |
 //!
-//! Whoever comes to a closed queue before the next chief waits for it.
+//! Whoever comes to a closed queue before the next chief waits for it, unless that training ended while it was on its way:
+//! then it was its own.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,13 @@ use tensorfleet_client::{DType, Operation, Output, Session};
 use tensorfleet_status::Result;
 
 use super::accumulator::Accumulator;
-use super::ending::Ending;
+use super::ending::{EndTime, Ending};
 use super::shared_queue;
 use crate::coordinator::Coordinator;
 
 /// How long a worker waits before it looks at the queue again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a worker looks for the chief of the next training. One that is late for the last training looks in vain.
+/// How long a worker looks for the chief of the next training.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A queue of tokens that may be closed.
@@ -40,11 +41,24 @@ impl TokenQueue {
         session.run(&self.is_closed)?.to_scalar::<bool>()
     }
 
-    /// Waits a while for the chief if the queue is closed.
-    pub(super) fn wait(&self, session: &Session, coordinator: &Coordinator) -> Result<()> {
-        let began = Instant::now();
+    /// Waits a while for the chief if the queue is closed. Not if it was closed after this worker began: its training
+    /// went on without it, and is over.
+    pub(super) fn wait(
+        &self,
+        session: &Session,
+        coordinator: &Coordinator,
+        last_end: &EndTime,
+        began: Instant,
+    ) -> Result<()> {
+        let here = Instant::now();
         let mut told = false;
-        while self.is_closed(session)? && began.elapsed() < PATIENCE {
+        while self.is_closed(session)? && here.elapsed() < PATIENCE {
+            if last_end
+                .ago(session)?
+                .is_some_and(|ago| ago < began.elapsed())
+            {
+                break;
+            }
             if !told {
                 tracing::warn!(
                     "the last synchronous training on these parameter servers has ended; waiting up to {PATIENCE:?} for the chief of the next"

@@ -1,9 +1,10 @@
 //! Tasks are lost while workers step together.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tensorfleet_client::{Operation, Output, Session};
+use tensorfleet_client::{Graph, Operation, Output, Result, Session};
 use tensorfleet_rpc::LocalCluster;
 use tensorfleet_tensor::Element;
 use tensorfleet_train::{
@@ -133,6 +134,42 @@ fn a_worker_that_is_done_leaves_the_tokens_to_others() {
     assert!(session.should_stop());
     session.close().unwrap();
     other.join().unwrap();
+}
+
+/// Holds a session up before it is opened.
+struct Delay {
+    here: mpsc::Sender<()>,
+    go: mpsc::Receiver<()>,
+}
+
+impl SessionRunHook for Delay {
+    fn begin(&mut self, _: &Graph) -> Result<()> {
+        self.here.send(()).unwrap();
+        self.go.recv_timeout(PATIENCE).unwrap();
+        Ok(())
+    }
+}
+
+/// A training may be over before the slowest worker has come: it must not wait for the next one.
+#[test]
+fn a_worker_that_comes_after_the_end_leaves() {
+    let cluster = LocalCluster::start(&[("ps", 1), ("worker", 2)]).unwrap();
+    let ((here, is_here), (goes, go)) = (mpsc::channel(), mpsc::channel());
+    let target = cluster.target("worker", 1).unwrap().to_owned();
+    let late = thread::spawn(move || {
+        let replica = Replica::new(1, 1, 1);
+        let session = replica.session(&target, false, None);
+        replica.train(session.hook(Delay { here, go }))
+    });
+    is_here.recv_timeout(PATIENCE).unwrap();
+    let chief = Replica::new(0, 1, 1);
+    let target = cluster.target("worker", 0).unwrap();
+    chief.train(chief.session(target, true, None));
+    let ended = Instant::now();
+    goes.send(()).unwrap();
+    assert_eq!(late.join().unwrap(), f32::MAX, "it made a step");
+    // It would look for the chief of another training for a minute.
+    assert!(ended.elapsed() < PATIENCE / 2, "{:?}", ended.elapsed());
 }
 
 /// The chief waits for a token on one parameter server, its thread for gradients on both; the other server is lost.
