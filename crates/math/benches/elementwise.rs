@@ -10,6 +10,7 @@ use tensorfleet_math::binary::{self, Binary, Compare};
 use tensorfleet_math::broadcast::Broadcast;
 use tensorfleet_math::cast::{self, SliceMut};
 use tensorfleet_math::par::{Par, Pool, Serial};
+use tensorfleet_math::pool2d::{self, Pool2d};
 use tensorfleet_math::reduce::{self, Axis, Layout, Reduce, Scan};
 use tensorfleet_math::select::{self, Select};
 use tensorfleet_math::softmax;
@@ -43,7 +44,7 @@ impl Bench {
         };
         let (one, all) = (best(&Serial), best(&self.pool));
         println!(
-            "{name:<28} {one:>10.0} ns {:>6.1} GB/s   {all:>10.0} ns {:>6.1} GB/s",
+            "{name:<30} {one:>10.0} ns {:>6.1} GB/s   {all:>10.0} ns {:>6.1} GB/s",
             bytes as f64 / one,
             bytes as f64 / all
         );
@@ -60,7 +61,7 @@ fn main() {
         pool: Pool::new(threads),
     };
     println!(
-        "{:<28} {:>13} {:>11}   {:>13}",
+        "{:<30} {:>13} {:>11}   {:>13}",
         "loop",
         "1 thread",
         "",
@@ -70,6 +71,7 @@ fn main() {
     binary(&bench);
     reduce(&bench);
     rows(&bench);
+    windows(&bench);
     select(&bench);
     casts(&bench);
 }
@@ -299,7 +301,7 @@ fn reduce(bench: &Bench) {
 fn rows(bench: &Bench) {
     let x: Vec<f32> = (0..N).map(|i| (i % 1000) as f32 * 0.002 + 1e-3).collect();
     let (mut out, mut loss) = (vec![0f32; N], vec![0f32; N]);
-    for columns in [1024, 64, 10] {
+    for columns in [1024, 1000, 64, 10] {
         let (rows, n) = (N / columns, N / columns * columns);
         let (x, out, loss) = (&x[..n], &mut out[..n], &mut loss[..rows]);
         let bias = &x[..columns];
@@ -331,6 +333,58 @@ fn rows(bench: &Bench) {
     bench.run("BiasAdd NCHW", 8 * N, |par| {
         activation::bias_add(par, channels, black_box(&x), &x[..64], &mut out)
     });
+}
+
+/// Poolings: images, side, channels, side of the window, stride.
+fn windows(bench: &Bench) {
+    for [batch, side, channels, window, stride] in [
+        [32_usize, 28, 32, 2, 2],
+        [32, 28, 32, 3, 2],
+        [32, 28, 32, 3, 1],
+        [1, 112, 64, 3, 2],
+        [32, 28, 3, 2, 2],
+        [32, 7, 512, 7, 7],
+    ] {
+        let out = side.div_ceil(stride);
+        let padding = ((out - 1) * stride + window).saturating_sub(side);
+        let shape = Pool2d {
+            batch,
+            in_rows: side,
+            in_cols: side,
+            channels,
+            window_rows: window,
+            window_cols: window,
+            row_stride: stride,
+            col_stride: stride,
+            pad_top: padding / 2,
+            pad_left: padding / 2,
+            out_rows: out,
+            out_cols: out,
+        };
+        // Nothing that a processor could foresee: branches on which element is larger would look free.
+        let mut state = 1_u64;
+        let mut noise = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 40) as f32
+        };
+        let x: Vec<f32> = (0..shape.input_len()).map(|_| noise()).collect();
+        let mut back = vec![0f32; x.len()];
+        let mut y = vec![1f32; shape.output_len()];
+        let (small, large) = (4 * y.len(), 4 * x.len());
+        let name = |op: &str| format!("{op} {batch}x{side}x{side}x{channels} {window}/{stride}");
+        bench.run(&name("MaxPool"), small + large, |par| {
+            pool2d::max_pool(par, &shape, black_box(&x), &mut y);
+        });
+        bench.run(&name("MaxPoolGrad"), small + 2 * large, |par| {
+            pool2d::max_pool_grad(par, &shape, black_box(&x), black_box(&y), &mut back);
+        });
+        bench.run(&name("AvgPool"), small + large, |par| {
+            pool2d::avg_pool(par, &shape, black_box(&x), &mut y);
+        });
+        bench.run(&name("AvgPoolGrad"), small + large, |par| {
+            pool2d::avg_pool_grad(par, &shape, black_box(&y), &mut back);
+        });
+    }
 }
 
 fn select(bench: &Bench) {

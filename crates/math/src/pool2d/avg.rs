@@ -1,5 +1,7 @@
 //! The average of each window.
 
+use std::ops::Range;
+
 use super::geometry::Pool2d;
 use super::max::GRAIN;
 use crate::num::isa::multiversion;
@@ -17,19 +19,105 @@ pub fn avg_pool<T: Float>(par: &dyn Par, shape: &Pool2d, input: &[T], out: &mut 
         return;
     }
     let work = shape.in_row_len() * shape.window_rows;
-    rows_mut(
-        par,
-        out,
-        row_len,
-        GRAIN.div_ceil(work.max(1)),
-        |first, out| {
-            let mut sums = vec![T::Acc::ZERO; shape.in_row_len()];
-            let mut pixel = vec![T::Acc::ZERO; shape.channels];
-            for (row, out) in (first..).zip(out.chunks_exact_mut(row_len)) {
-                avg_row(shape, input, row, &mut sums, &mut pixel, out);
+    let grain = GRAIN.div_ceil(work.max(1));
+    if !sums_of_columns_pay(shape) {
+        return rows_mut(par, out, row_len, grain, |first, out| {
+            direct_rows(shape, input, first, out);
+        });
+    }
+    rows_mut(par, out, row_len, grain, |first, out| {
+        let mut sums = vec![T::Acc::ZERO; shape.in_row_len()];
+        let mut pixel = vec![T::Acc::ZERO; shape.channels];
+        for (row, out) in (first..).zip(out.chunks_exact_mut(row_len)) {
+            avg_row(shape, input, row, &mut sums, &mut pixel, out);
+        }
+    });
+}
+
+/// Whether the sums of each column's elements are worth a row in memory, as so many windows share them or a pixel is too short
+/// for vectors.
+fn sums_of_columns_pay(shape: &Pool2d) -> bool {
+    shape.channels < FEW
+        || shape.out_cols * shape.window_cols > 3 * shape.in_cols + shape.window_cols
+}
+
+/// Channels summed together.
+const LANES: usize = 32;
+/// As many of what is left over.
+const FEW: usize = 4;
+
+multiversion! {
+    fn direct_rows<T: Float>(shape: &Pool2d, input: &[T], first: usize, out: &mut [T]) = direct_rows_body;
+}
+
+/// Output rows from `first` on, one window at a time, whose sums live in registers.
+#[inline(always)]
+fn direct_rows_body<T: Float>(shape: &Pool2d, input: &[T], first: usize, out: &mut [T]) {
+    let (len, channels) = (shape.in_row_len(), shape.channels);
+    for (row, out) in (first..).zip(out.chunks_exact_mut(shape.out_row_len())) {
+        let image = row / shape.out_rows * shape.in_rows;
+        let rows = shape.rows(row % shape.out_rows);
+        let input = &input[(image + rows.start) * len..(image + rows.end) * len];
+        for (col, out) in out.chunks_exact_mut(channels).enumerate() {
+            let cols = shape.cols(col);
+            let window = (cols.start * channels..cols.end * channels, rows.len());
+            let mut channel = 0;
+            while channel + LANES <= channels {
+                average::<T, LANES>(input, len, &window, channel, out);
+                channel += LANES;
             }
-        },
-    );
+            while channel + FEW <= channels {
+                average::<T, FEW>(input, len, &window, channel, out);
+                channel += FEW;
+            }
+            while channel < channels {
+                average::<T, 1>(input, len, &window, channel, out);
+                channel += 1;
+            }
+        }
+    }
+}
+
+/// The average of one window in `N` channels from `channel` on; summed as [`avg_row_body`] does, each column for itself.
+#[inline(always)]
+fn average<T: Float, const N: usize>(
+    input: &[T],
+    len: usize,
+    (cols, rows): &(Range<usize>, usize),
+    channel: usize,
+    out: &mut [T],
+) {
+    let mut sums = [T::Acc::ZERO; N];
+    let channels = out.len();
+    for col in cols.clone().step_by(channels) {
+        let mut column = [T::Acc::ZERO; N];
+        for row in 0..*rows {
+            let pixel = input[row * len + col + channel..].first_chunk::<N>();
+            let pixel = pixel.expect("a whole block");
+            for lane in 0..N {
+                column[lane] = column[lane].add(pixel[lane].to_acc());
+            }
+        }
+        for lane in 0..N {
+            sums[lane] = sums[lane].add(column[lane]);
+        }
+    }
+    let count = rows * (cols.len() / channels);
+    let out = out[channel..]
+        .first_chunk_mut::<N>()
+        .expect("a whole block");
+    let divisor = T::Acc::from_f64(count as f64);
+    if count.is_power_of_two() {
+        // Exactly the quotient, and sooner.
+        let share = T::Acc::ONE.div(divisor);
+        for lane in 0..N {
+            out[lane] = T::from_acc(sums[lane].mul(share));
+        }
+    } else {
+        for lane in 0..N {
+            out[lane] = T::from_acc(sums[lane].div(divisor));
+        }
+    }
 }
 
 multiversion! {

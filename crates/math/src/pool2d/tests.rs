@@ -148,6 +148,78 @@ proptest! {
     }
 }
 
+prop_compose! {
+    /// High images, so that tasks share one, with and without vectors of channels.
+    fn high_shapes()(
+        mut shape in shapes(),
+        in_rows in 1..60_usize,
+        channels in prop_oneof![1..4_usize, 15..35_usize],
+        bottom in 0..2_usize,
+    ) -> Pool2d {
+        let bottom = bottom.min(shape.window_rows - 1);
+        shape.in_rows = in_rows.max(shape.window_rows);
+        shape.channels = channels;
+        shape.out_rows = extent(shape.in_rows, shape.window_rows, shape.row_stride, shape.pad_top + bottom);
+        shape
+    }
+}
+
+/// Numbers with ties, NaN, infinities and zeros of both signs; sums of them depend on their order.
+fn odd_numbers(len: usize, salt: u64) -> Vec<f32> {
+    const ODD: [f32; 8] = [f32::NAN, f32::NEG_INFINITY, -0.0, 0.0, 0.1, -1e8, 3.3, 3.3];
+    (0..len as u64)
+        .map(|i| ODD[((i + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize])
+        .collect()
+}
+
+fn bits(x: &[f32]) -> Vec<u32> {
+    x.iter().map(|x| x.to_bits()).collect()
+}
+
+proptest! {
+    #[test]
+    fn max_pool_grad_agrees_to_the_bit_with_a_plain_loop(shape in high_shapes(), salt in 0..1000_u64) {
+        let input = odd_numbers(shape.input_len(), salt);
+        let mut grad = odd_numbers(shape.output_len(), salt + 7);
+        // Which NaN a sum of two is, nobody says.
+        grad.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = 1e-3);
+        let mut expected = vec![0_f32; input.len()];
+        for (window, grad) in windows(&shape).iter().zip(&grad) {
+            let mut best = window[0];
+            for &at in window {
+                best = if input[at] > input[best] { at } else { best };
+            }
+            expected[best] += grad;
+        }
+        let mut out = vec![f32::NAN; input.len()];
+        max_pool_grad(&Serial, &shape, &input, &grad, &mut out);
+        prop_assert_eq!(bits(&out), bits(&expected));
+        out.fill(f32::NAN);
+        max_pool_grad(&Pool::new(3), &shape, &input, &grad, &mut out);
+        prop_assert_eq!(bits(&out), bits(&expected));
+    }
+
+    /// A window's columns are summed each for itself, then together, whichever way is taken.
+    #[test]
+    fn avg_pool_agrees_to_the_bit_with_a_plain_loop(shape in high_shapes(), salt in 0..1000_u64) {
+        let mut input = odd_numbers(shape.input_len(), salt);
+        input.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = 7e-3);
+        let column = |at: usize| at / shape.channels % shape.in_cols;
+        let mut expected = Vec::new();
+        for window in windows(&shape) {
+            let mut columns = vec![0_f32; shape.in_cols];
+            for &at in &window {
+                columns[column(at)] += input[at];
+            }
+            expected.push(columns.iter().sum::<f32>() / window.len() as f32);
+        }
+        // Whether an empty sum begins at 0 or -0 is all that may differ.
+        let mut out = vec![f32::NAN; expected.len()];
+        avg_pool(&Pool::new(2), &shape, &input, &mut out);
+        prop_assert_eq!(out, expected);
+    }
+}
+
 fn square(n: usize, window: usize, stride: usize, out: usize) -> Pool2d {
     Pool2d {
         batch: 1,

@@ -60,6 +60,11 @@ impl Native for f64 {
     }
 }
 
+/// Rows of at least this many columns are worth many accumulators, and a pass of their own.
+const LONG: usize = 64;
+/// Accumulators of a long row.
+const SIDE: usize = 32;
+
 /// What a block needs per row.
 pub(super) struct Rows<T> {
     pub(super) maxima: [T; MAX_ROWS],
@@ -77,12 +82,25 @@ fn exp_rows<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) -> Rows<T
         narrow::exp_rows::<T, I>(x, columns, &mut rows, out);
         return rows;
     }
-    shift_rows(x, columns, &mut rows.maxima, out);
-    for x in out.iter_mut() {
-        *x = T::exp::<I>(*x);
+    if columns < LONG {
+        shift_rows(x, columns, &mut rows.maxima, out);
+        for x in out.iter_mut() {
+            *x = T::exp::<I>(*x);
+        }
+        sum_rows(out, columns, &mut rows.sums);
+        return rows;
     }
-    sum_rows(out, columns, &mut rows.sums);
+    let pairs = x.chunks_exact(columns).zip(out.chunks_exact_mut(columns));
+    for (i, (x, out)) in pairs.enumerate() {
+        rows.maxima[i] = fold(x, T::LOWEST, keep_larger);
+        rows.sums[i] = exp_row::<T, I>(x, rows.maxima[i], out);
+    }
     rows
+}
+
+#[inline(always)]
+fn keep_larger<T: Real>(best: T, x: T) -> T {
+    if x > best { x } else { best }
 }
 
 /// `x - max` for each row. A NaN takes no part in the maximum; it makes its row NaN by the sum.
@@ -90,7 +108,7 @@ fn exp_rows<T: Native, I: Isa>(x: &[T], columns: usize, out: &mut [T]) -> Rows<T
 fn shift_rows<T: Real>(x: &[T], columns: usize, maxima: &mut [T], out: &mut [T]) {
     let rows = x.chunks_exact(columns).zip(out.chunks_exact_mut(columns));
     for ((x, out), max) in rows.zip(maxima) {
-        *max = fold(x, T::LOWEST, |a, b| if b > a { b } else { a });
+        *max = fold(x, T::LOWEST, keep_larger);
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.sub(*max);
         }
@@ -104,11 +122,50 @@ fn sum_rows<T: Num>(x: &[T], columns: usize, sums: &mut [T]) {
     }
 }
 
+/// Writes `e^(x - max)` and gives the sum, all in one pass, while each block is in registers.
+#[inline(always)]
+fn exp_row<T: Native, I: Isa>(x: &[T], max: T, out: &mut [T]) -> T {
+    let exp = |x: &[T; SIDE]| {
+        let mut block = *x;
+        for x in &mut block {
+            *x = T::exp::<I>(x.sub(max));
+        }
+        block
+    };
+    let mut sums = [T::ZERO; SIDE];
+    let (blocks, rest) = x.as_chunks::<SIDE>();
+    let (out_blocks, out_rest) = out.as_chunks_mut::<SIDE>();
+    for (x, out) in blocks.iter().zip(out_blocks) {
+        *out = exp(x);
+        for (sum, &x) in sums.iter_mut().zip(&*out) {
+            *sum = sum.add(x);
+        }
+    }
+    if !rest.is_empty() {
+        // As a whole block too: one by one, its elements would take as long as several.
+        let mut last = [max; SIDE];
+        last[..rest.len()].copy_from_slice(rest);
+        let last = &exp(&last)[..rest.len()];
+        out_rest.copy_from_slice(last);
+        for (sum, &x) in sums.iter_mut().zip(last) {
+            *sum = sum.add(x);
+        }
+    }
+    total(&sums)
+}
+
+/// The sum of a row's accumulators. Not inlined: the last additions are of few, and the compiler would cut the accumulators of
+/// the loop before into such small vectors too.
+#[inline(never)]
+fn total<T: Num>(sums: &[T; SIDE]) -> T {
+    halves(*sums, T::add)
+}
+
 /// Folds with accumulators side by side: many for long rows, few for short ones.
 #[inline(always)]
 fn fold<T: Copy>(x: &[T], start: T, f: impl Fn(T, T) -> T + Copy) -> T {
-    if x.len() >= 64 {
-        fold_lanes::<T, 32>(x, start, f)
+    if x.len() >= LONG {
+        fold_lanes::<T, SIDE>(x, start, f)
     } else {
         fold_lanes::<T, 4>(x, start, f)
     }
@@ -126,6 +183,12 @@ fn fold_lanes<T: Copy, const N: usize>(x: &[T], start: T, f: impl Fn(T, T) -> T)
     for (acc, &x) in acc.iter_mut().zip(blocks.remainder()) {
         *acc = f(*acc, x);
     }
+    halves(acc, f)
+}
+
+/// Folds accumulators, always the second half into the first.
+#[inline(always)]
+fn halves<T: Copy, const N: usize>(mut acc: [T; N], f: impl Fn(T, T) -> T) -> T {
     let mut n = N;
     while n > 1 {
         n /= 2;
