@@ -70,7 +70,10 @@ impl<'a, T: Real> Product<'a, T> {
     fn panel_rows(&self, rows: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (begin, len) = (rows.start, rows.len());
         let panels = len.div_ceil(self.kernels.rows());
-        (0..panels).map(move |i| begin + len * i / panels..begin + len * (i + 1) / panels)
+        // One division for all panels: where the depth is small, one for each would be seen.
+        let (each, longer) = (len / panels.max(1), len % panels.max(1));
+        let at = move |i: usize| begin + each * i + i.min(longer);
+        (0..panels).map(move |i| at(i)..at(i + 1))
     }
 
     pub(super) fn pack_a(&self, ks: &Range<usize>, rows: &Range<usize>, room: &mut [T]) {

@@ -18,6 +18,9 @@ const DEPTH: usize = 400;
 const WHOLE_DEPTH: usize = 512;
 /// Bytes of packed A that stay in the second-level cache.
 const SLAB_BYTES: usize = 192 << 10;
+/// Bytes of C that are gone over together. More, and a product of little depth, which is all writing, goes down the rows of a
+/// narrow panel too far: every row is a page of its own, and the lines are gone from the cache before their neighbours come.
+const BLOCK_BYTES: usize = 256 << 10;
 /// Most columns packed at once: bounds the work space.
 const SLICE_COLUMNS: usize = 2048;
 /// Elements behind packed panels that whole vectors may run over.
@@ -34,7 +37,7 @@ impl<T: Real> Product<'_, T> {
         let width = columns.len().next_multiple_of(self.kernels.columns());
         let pack_a = self.packs_a(columns.len());
         let pack_b = self.packs_b(self.dims.m / self.threads, depth);
-        let room_a = (self.slab_rows(depth) * depth + BEHIND) * usize::from(pack_a);
+        let room_a = (self.slab_rows(depth, columns.len()) * depth + BEHIND) * usize::from(pack_a);
         let kept = |slice: &Range<usize>| (slice.start - ks.start) * width;
         scratch::with(1, width * ks.len() + BEHIND, |b_room: &mut [T]| {
             for slice in slices(ks) {
@@ -44,7 +47,7 @@ impl<T: Real> Product<'_, T> {
                 for rows in strips {
                     for slice in slices(ks) {
                         let b_room = &b_room[kept(&slice)..];
-                        for slab in self.slabs(&rows, depth) {
+                        for slab in self.slabs(&rows, depth, columns.len()) {
                             if pack_a {
                                 self.pack_a(&slice, &slab, a_room);
                             }
@@ -73,7 +76,7 @@ impl<T: Real> Product<'_, T> {
         };
         scratch::with(0, room_a, |a_room: &mut [T]| {
             for slice in slices(ks).filter(|_| pack_a) {
-                for slab in self.slabs(rows, depth) {
+                for slab in self.slabs(rows, depth, 0) {
                     self.pack_a(&slice, &slab, &mut a_room[kept(&slice, &slab)..]);
                 }
             }
@@ -83,7 +86,7 @@ impl<T: Real> Product<'_, T> {
                 scratch::with(1, room_b, |b_room: &mut [T]| {
                     for slice in slices(ks) {
                         self.pack_b(&slice, &columns, pack_b, b_room);
-                        for slab in self.slabs(rows, depth) {
+                        for slab in self.slabs(rows, depth, 0) {
                             let a_room = pack_a.then(|| &a_room[kept(&slice, &slab)..]);
                             self.slab(&slice, &slab, &columns, a_room, pack_b, b_room);
                         }
@@ -94,17 +97,21 @@ impl<T: Real> Product<'_, T> {
         });
     }
 
-    /// Rows whose packed A stays in the second-level cache.
-    fn slab_rows(&self, depth: usize) -> usize {
-        (SLAB_BYTES / size_of::<T>() / depth).max(self.kernels.rows())
+    /// Rows whose packed A stays in the second-level cache, and whose `columns` of C are not too much at once.
+    fn slab_rows(&self, depth: usize, columns: usize) -> usize {
+        let of_a = SLAB_BYTES / size_of::<T>() / depth;
+        let of_c = BLOCK_BYTES / size_of::<T>() / columns.max(1);
+        of_a.min(of_c).max(self.kernels.rows())
     }
 
     fn slabs(
         &self,
         rows: &Range<usize>,
         depth: usize,
+        columns: usize,
     ) -> impl Iterator<Item = Range<usize>> + use<T> {
-        pieces(rows.clone(), self.slab_rows(depth), self.kernels.rows())
+        let most = self.slab_rows(depth, columns);
+        pieces(rows.clone(), most, self.kernels.rows())
     }
 
     /// Applies the epilogue to a block, if its sums are complete.

@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// Deep enough for several passes, long enough for several sections and slabs.
+/// Deep enough for several passes, long enough for several sections and slabs; the last is shallow and still more than one slab.
 #[test]
 fn agrees_where_large_products_are_cut() {
     let pool = Pool::new(3);
@@ -156,6 +156,7 @@ fn agrees_where_large_products_are_cut() {
         (40, 2300, 900, (true, false)),
         (300, 300, 900, (true, true)),
         (990, 1000, 801, (false, false)),
+        (700, 600, 20, (true, false)),
     ] {
         let dims = Dims { m, n, k };
         let bias = numbers(n, 4);

@@ -35,6 +35,26 @@ macro_rules! array_ops {
                 unsafe { *p.cast() = v };
             }
 
+            /// The first `n` elements, zeros behind.
+            ///
+            /// # Safety
+            /// `n` elements, fewer than `LANES`, are readable at `p`.
+            #[inline(always)]
+            pub(super) unsafe fn load_first(p: *const T, n: usize) -> V {
+                let mut v = zero();
+                // SAFETY: the caller's contract.
+                v[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(p, n) });
+                v
+            }
+
+            /// # Safety
+            /// `n` elements, fewer than `LANES`, are writable at `p`.
+            #[inline(always)]
+            pub(super) unsafe fn store_first(p: *mut T, v: V, n: usize) {
+                // SAFETY: the caller's contract.
+                unsafe { std::slice::from_raw_parts_mut(p, n) }.copy_from_slice(&v[..n]);
+            }
+
             /// Two roundings: a fused one is a library call where the machine has none.
             #[inline(always)]
             pub(super) fn fma(x: V, y: V, z: V) -> V {

@@ -9,15 +9,6 @@
 //!
 //! Segments let one tile run over what is not evenly spaced as a whole: the rows of a filter window, or the rows of an image.
 
-use std::mem::MaybeUninit;
-
-use crate::gemm::Element;
-
-/// Rows of the largest tile of any table.
-const MOST_ROWS: usize = 14;
-/// Columns of the widest tile of any table.
-const MOST_COLUMNS: usize = 32;
-
 /// How a tile is combined with what is in `C`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Store<T> {
@@ -49,6 +40,9 @@ pub(crate) struct Tile<T> {
 /// A tile kernel: every address of the module's formulas must be readable (`c` writable), and the CPU must have the features
 /// of the table it comes from.
 pub(crate) type TileFn<T> = unsafe fn(&Tile<T>);
+/// As [`TileFn`], but touches only so many of the first columns of C, of which at least one and not all are in the last vector;
+/// B is read in whole vectors.
+pub(crate) type RaggedFn<T> = unsafe fn(&Tile<T>, usize);
 /// `pack(src, stride, width, depth, dst)`: writes `dst[p·width + i] = src[i·stride + p]`; may write up to one vector of
 /// rubbish beyond `dst[depth·width]`.
 pub(crate) type PackFn<T> = unsafe fn(*const T, usize, usize, usize, *mut T);
@@ -72,6 +66,10 @@ pub(crate) struct Kernels<T: 'static> {
     pub(crate) wide: &'static [TileFn<T>],
     /// Tiles of one vector by 1, 2, … rows.
     pub(crate) narrow: &'static [TileFn<T>],
+    /// As `wide`, for fewer columns.
+    pub(crate) ragged_wide: &'static [RaggedFn<T>],
+    /// As `narrow`, for fewer columns.
+    pub(crate) ragged_narrow: &'static [RaggedFn<T>],
     pub(crate) pack: PackFn<T>,
     pub(crate) copy: CopyFn<T>,
     pub(crate) axpy: AxpyFn<T>,
@@ -97,10 +95,8 @@ impl<T> Kernels<T> {
             (self.wide[rows - 1], 2 * self.lanes)
         }
     }
-}
 
-impl<T: Element> Kernels<T> {
-    /// Computes a tile of `rows` by `used` elements; a ragged one goes through a small buffer.
+    /// Computes a tile of `rows` by `used` elements.
     ///
     /// # Safety
     /// As [`TileFn`], but only the `used` first columns of C need be writable; B is read in whole vectors.
@@ -110,62 +106,38 @@ impl<T: Element> Kernels<T> {
             // SAFETY: the caller's contract.
             return unsafe { kernel(tile) };
         }
-        let mut buffer = [const { MaybeUninit::<T>::uninit() }; MOST_ROWS * MOST_COLUMNS];
-        let whole = Tile {
-            c: buffer.as_mut_ptr().cast(),
-            c_row: width,
-            store: Store::Set,
-            ..*tile
+        let ragged = if width == self.lanes {
+            self.ragged_narrow
+        } else {
+            self.ragged_wide
         };
-        // SAFETY: the caller's contract; the buffer holds the largest tile of any table.
-        unsafe { kernel(&whole) };
-        for i in 0..rows {
-            // SAFETY: the kernel has set `rows` runs of `width` elements.
-            let from = unsafe { std::slice::from_raw_parts(whole.c.wrapping_add(i * width), used) };
-            let first = tile.c.wrapping_add(i * tile.c_row);
-            // SAFETY: the `used` first columns of row `i` are writable by the caller's contract.
-            let to = unsafe { std::slice::from_raw_parts_mut(first, used) };
-            tile.store.combine(from, to);
-        }
-    }
-}
-
-impl<T: Element> Store<T> {
-    /// Combines a run of a tile with what is in `C`.
-    #[inline]
-    fn combine(self, from: &[T], to: &mut [T]) {
-        let pairs = to.iter_mut().zip(from);
-        match self {
-            Store::Set => to.copy_from_slice(from),
-            Store::Add => pairs.for_each(|(to, &x)| *to = to.plus(x)),
-            Store::Scale(alpha, beta) if beta == T::ZERO => {
-                pairs.for_each(|(to, &x)| *to = alpha.times(x));
-            }
-            Store::Scale(alpha, beta) => {
-                pairs.for_each(|(to, &x)| *to = alpha.times(x).plus(beta.times(*to)));
-            }
-        }
+        // SAFETY: the caller's contract; `used` ends inside the last vector, as the narrow tile is taken where it suffices.
+        unsafe { ragged[rows - 1](tile, used) };
     }
 }
 
 /// Instantiates the kernels for one vector type.
 ///
-/// `$ops` is a module with `T`, `LANES`, `zero`, `splat`, `load`, `store`, `fma`, `mul`, `add`, `sum`, `pack`, `prefetch` and
-/// `opaque`; `$feature` is the attribute list that makes the operations inline.
+/// `$ops` is a module with `T`, `LANES`, `zero`, `splat`, `load`, `store`, `load_first`, `store_first`, `fma`, `mul`, `add`,
+/// `sum`, `pack`, `prefetch` and `opaque`; `$feature` is the attribute list that makes the operations inline.
 ///
 /// `opaque` hides that the rows of A are evenly spaced: told so, the compiler steps one pointer from row to row, and that chain
 /// of additions is as long as the loop's multiply-adds.
 macro_rules! kernels {
     ($name:ident, $module:ident, $ops:path, [$($feature:meta),*], [$($rows:literal),*]) => {
         mod $module {
-            use $ops::{LANES, T, add, fma, load, mul, opaque, pack, prefetch, splat, store, sum, zero};
+            use $ops::{
+                LANES, T, add, fma, load, load_first, mul, opaque, pack, prefetch, splat, store, store_first, sum, zero,
+            };
             use $crate::gemm::simd::tile::{Kernels, Store, Tile};
 
             pub(crate) static TABLE: Kernels<T> = Kernels {
                 name: stringify!($name),
                 lanes: LANES,
-                wide: &[$(tile::<$rows, 2>),*],
-                narrow: &[$(tile::<$rows, 1>),*],
+                wide: &[$(whole::<$rows, 2>),*],
+                narrow: &[$(whole::<$rows, 1>),*],
+                ragged_wide: &[$(tile::<$rows, 2, true>),*],
+                ragged_narrow: &[$(tile::<$rows, 1, true>),*],
                 pack,
                 copy,
                 axpy,
@@ -175,7 +147,15 @@ macro_rules! kernels {
             /// # Safety
             /// See `TileFn`.
             $(#[$feature])*
-            unsafe fn tile<const ROWS: usize, const VECTORS: usize>(t: &Tile<T>) {
+            unsafe fn whole<const ROWS: usize, const VECTORS: usize>(t: &Tile<T>) {
+                // SAFETY: the caller's contract.
+                unsafe { tile::<ROWS, VECTORS, false>(t, VECTORS * LANES) };
+            }
+
+            /// # Safety
+            /// See `TileFn`, or `RaggedFn` if `RAGGED`.
+            $(#[$feature])*
+            unsafe fn tile<const ROWS: usize, const VECTORS: usize, const RAGGED: bool>(t: &Tile<T>, used: usize) {
                 let mut acc = [[zero(); VECTORS]; ROWS];
                 for i in 0..ROWS {
                     prefetch(t.c.wrapping_add(i * t.c_row));
@@ -209,19 +189,19 @@ macro_rules! kernels {
                 for i in 0..ROWS {
                     for j in 0..VECTORS {
                         let c = t.c.wrapping_add(i * t.c_row + j * LANES);
+                        let first = used.saturating_sub(j * LANES);
+                        // `Kernels::run` takes the narrow tile where that is wide enough: only the last vector is cut.
+                        let part = RAGGED && j + 1 == VECTORS;
+                        // SAFETY: row `i` of C is valid by the contract of `TileFn`, up to `used` by that of `RaggedFn`.
+                        let old = || unsafe { if part { load_first(c, first) } else { load(c) } };
                         let value = match t.store {
                             Store::Set => acc[i][j],
-                            // SAFETY: row `i` of C is valid by the contract of `TileFn`.
-                            Store::Add => add(unsafe { load(c) }, acc[i][j]),
+                            Store::Add => add(old(), acc[i][j]),
                             Store::Scale(alpha, 0.0) => mul(splat(alpha), acc[i][j]),
-                            Store::Scale(alpha, beta) => {
-                                // SAFETY: as above.
-                                let old = unsafe { load(c) };
-                                fma(splat(beta), old, mul(splat(alpha), acc[i][j]))
-                            }
+                            Store::Scale(alpha, beta) => fma(splat(beta), old(), mul(splat(alpha), acc[i][j])),
                         };
-                        // SAFETY: row `i` of C is valid by the contract of `TileFn`.
-                        unsafe { store(c, value) };
+                        // SAFETY: as above.
+                        unsafe { if part { store_first(c, value, first) } else { store(c, value) } };
                     }
                 }
             }

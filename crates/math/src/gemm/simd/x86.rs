@@ -3,13 +3,79 @@
 //! 6 rows by 2 vectors fill 12 of AVX2's 16 registers; 14 by 2 fill 28 of AVX-512's 32. The rest hold the right-hand vectors and
 //! one broadcast.
 
+use std::arch::x86_64::{
+    __m256, __m256d, __m256i, __m512, __m512d, _mm256_cmpgt_epi32, _mm256_cmpgt_epi64,
+    _mm256_maskload_pd, _mm256_maskload_ps, _mm256_set1_epi32, _mm256_set1_epi64x,
+    _mm256_setr_epi32, _mm256_setr_epi64x, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps,
+};
+
 use super::tile::kernels;
+
+/// The first `n` of eight, as `vmaskmov` wants them: the sign bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mask_32x8(n: usize) -> __m256i {
+    let n = _mm256_set1_epi32(n as i32);
+    _mm256_cmpgt_epi32(n, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+}
+
+/// The first `n` of four.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mask_64x4(n: usize) -> __m256i {
+    let n = _mm256_set1_epi64x(n as i64);
+    _mm256_cmpgt_epi64(n, _mm256_setr_epi64x(0, 1, 2, 3))
+}
+
+/// The first `n` of sixteen, `n` below that.
+#[inline(always)]
+fn mask_16(n: usize) -> u16 {
+    ((1u32 << n) - 1) as u16
+}
+
+/// The first `n` of eight, `n` below that.
+#[inline(always)]
+fn mask_8(n: usize) -> u8 {
+    ((1u32 << n) - 1) as u8
+}
+
+macro_rules! load_first {
+    ($name:ident, $t:ty, $v:ident, $feature:literal, |$p:ident, $n:ident| $load:expr) => {
+        /// # Safety
+        /// `n` elements, fewer than the vector has, are readable at `p`.
+        #[inline]
+        #[target_feature(enable = $feature)]
+        pub(super) unsafe fn $name($p: *const $t, $n: usize) -> $v {
+            // SAFETY: the caller's contract; what the mask leaves out is not accessed.
+            unsafe { $load }
+        }
+    };
+}
+
+load_first!(load_first_f32x8, f32, __m256, "avx2,fma", |p, n| {
+    _mm256_maskload_ps(p, mask_32x8(n))
+});
+load_first!(load_first_f64x4, f64, __m256d, "avx2,fma", |p, n| {
+    _mm256_maskload_pd(p, mask_64x4(n))
+});
+load_first!(load_first_f32x16, f32, __m512, "avx512f", |p, n| {
+    _mm512_maskz_loadu_ps(mask_16(n), p)
+});
+load_first!(load_first_f64x8, f64, __m512d, "avx512f", |p, n| {
+    _mm512_maskz_loadu_pd(mask_8(n), p)
+});
 
 macro_rules! vector_ops {
     ($module:ident, $t:ty, $v:ident, $lanes:literal, $feature:literal,
-     $zero:ident, $splat:ident, $load:ident, $store:ident, $fma:ident, $mul:ident, $add:ident, $pack:ident) => {
+     $zero:ident, $splat:ident, $load:ident, $store:ident, $fma:ident, $mul:ident, $add:ident, $pack:ident,
+     $load_first:ident, $store_first:ident, $mask:ident) => {
         mod $module {
-            use std::arch::x86_64::{$add, $fma, $load, $mul, $splat, $store, $zero};
+            use std::arch::x86_64::{
+                $add, $fma, $load, $mul, $splat, $store, $store_first, $zero,
+            };
+
+            use super::$mask as mask;
+            pub(super) use super::$load_first as load_first;
 
             pub(super) type T = $t;
             pub(super) type V = std::arch::x86_64::$v;
@@ -44,6 +110,15 @@ macro_rules! vector_ops {
             pub(super) unsafe fn store(p: *mut T, v: V) {
                 // SAFETY: the caller's contract; the store has no alignment.
                 unsafe { $store(p, v) };
+            }
+
+            /// # Safety
+            /// `n` elements, fewer than `LANES`, are writable at `p`.
+            #[inline]
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn store_first(p: *mut T, v: V, n: usize) {
+                // SAFETY: the caller's contract; what the mask leaves out is not accessed.
+                unsafe { $store_first(p, mask(n), v) };
             }
 
             #[inline]
@@ -108,7 +183,10 @@ vector_ops!(
     _mm256_fmadd_ps,
     _mm256_mul_ps,
     _mm256_add_ps,
-    pack_f32
+    pack_f32,
+    load_first_f32x8,
+    _mm256_maskstore_ps,
+    mask_32x8
 );
 vector_ops!(
     f64x4,
@@ -123,7 +201,10 @@ vector_ops!(
     _mm256_fmadd_pd,
     _mm256_mul_pd,
     _mm256_add_pd,
-    pack_f64
+    pack_f64,
+    load_first_f64x4,
+    _mm256_maskstore_pd,
+    mask_64x4
 );
 vector_ops!(
     f32x16,
@@ -138,7 +219,10 @@ vector_ops!(
     _mm512_fmadd_ps,
     _mm512_mul_ps,
     _mm512_add_ps,
-    pack_f32
+    pack_f32,
+    load_first_f32x16,
+    _mm512_mask_storeu_ps,
+    mask_16
 );
 vector_ops!(
     f64x8,
@@ -153,7 +237,10 @@ vector_ops!(
     _mm512_fmadd_pd,
     _mm512_mul_pd,
     _mm512_add_pd,
-    pack_f64
+    pack_f64,
+    load_first_f64x8,
+    _mm512_mask_storeu_pd,
+    mask_8
 );
 
 kernels!(
