@@ -53,10 +53,9 @@ impl TokenQueue {
         let here = Instant::now();
         let mut told = false;
         while self.is_closed(session)? && here.elapsed() < PATIENCE {
-            if last_end
-                .ago(session)?
-                .is_some_and(|ago| ago < began.elapsed())
-            {
+            // Looked at before the server is asked, whose answer takes a while.
+            let since = began.elapsed();
+            if last_end.ago(session)?.is_some_and(|ago| ago < since) {
                 break;
             }
             if !told {
