@@ -6,7 +6,7 @@ use tensorfleet_kernel::{AttrList, AttrValue, Attrs, FuncRef};
 use tensorfleet_proto as pb;
 use tensorfleet_proto::attr_value::{ListValue, Value};
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{PartialShape, PortType, Tensor};
+use tensorfleet_tensor::{PartialShape, PortType, Tensor, UNKNOWN_DIM};
 
 /// Functions in attributes of functions in attributes … deeper than this are refused.
 const MAX_NESTING: usize = 16;
@@ -18,13 +18,32 @@ pub(crate) fn attrs_from_proto(attrs: &BTreeMap<String, pb::AttrValue>) -> Resul
 fn decode_attrs(attrs: &BTreeMap<String, pb::AttrValue>, nesting: usize) -> Result<Attrs> {
     let mut out = Attrs::new();
     for (name, value) in attrs {
-        let decoded = decode(value, nesting)
-            .map_err(|status: Status| status.context(format!("attr '{name}'")))?;
+        let decoded = match &value.value {
+            Some(Value::List(list)) if name.starts_with('_') && !list.shape.is_empty() => {
+                noted_shapes(list).map(Some)
+            }
+            _ => decode(value, nesting),
+        };
+        let decoded = decoded.map_err(|status: Status| status.context(format!("attr '{name}'")))?;
         if let Some(decoded) = decoded {
             out.set(name.as_str(), decoded);
         }
     }
     Ok(out)
+}
+
+/// Shapes in a note of TensorFlow's optimiser (`_input_shapes`): sizes it does not know are -1, or -2, -3 … where it knows
+/// which of them are the same.
+fn noted_shapes(list: &ListValue) -> Result<AttrValue> {
+    let shapes = list.shape.iter().map(|shape| {
+        let mut shape = shape.clone();
+        for dim in &mut shape.dim {
+            dim.size = dim.size.max(UNKNOWN_DIM);
+        }
+        PartialShape::from_proto(&shape)
+    });
+    let shapes = shapes.collect::<Result<_>>()?;
+    Ok(AttrValue::List(AttrList::Shape(shapes)))
 }
 
 /// `None` for a value that is not set at all.
@@ -159,4 +178,37 @@ fn list_to_proto(list: &AttrList) -> Result<ListValue> {
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shapes(name: &str) -> BTreeMap<String, pb::AttrValue> {
+        let dim = |size| pb::tensor_shape_proto::Dim {
+            size,
+            name: String::new(),
+        };
+        let shape = pb::TensorShapeProto {
+            dim: vec![dim(-4), dim(32), dim(-1)],
+            unknown_rank: false,
+        };
+        let list = ListValue {
+            shape: vec![shape],
+            ..ListValue::default()
+        };
+        let value = Some(Value::List(list));
+        BTreeMap::from([(name.to_owned(), pb::AttrValue { value })])
+    }
+
+    #[test]
+    fn sizes_that_a_note_numbers_are_unknown() {
+        let attrs = attrs_from_proto(&shapes("_input_shapes")).unwrap();
+        let Some(AttrValue::List(AttrList::Shape(found))) = attrs.get("_input_shapes") else {
+            panic!("no shapes");
+        };
+        assert_eq!(found.as_slice(), [PartialShape::new(&[-1, 32, -1])]);
+        let status = attrs_from_proto(&shapes("output_shapes")).unwrap_err();
+        assert!(status.message().contains("-4"), "{status}");
+    }
 }

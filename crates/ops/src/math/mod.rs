@@ -34,6 +34,7 @@ pub(crate) static FAMILY: Family = Family {
         &lin_space::OP,
         &matmul::einsum::OP,
         &matmul::fused::OP,
+        &matmul::fused_batch::OP,
         &matmul::single::OP,
         &unary::composition::OP,
     ],

@@ -5,7 +5,6 @@
 //! correction; else the given statistics do. What V3 reserves third means nothing on a CPU: it is empty here.
 
 use tensorfleet_graph::example::{Lit, Script, ex_ref, f32s, script};
-use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -13,15 +12,26 @@ use tensorfleet_math::norm::{
     BatchNorm, BatchNormGrad, Layout, NormElement, Running, Statistics,
     batch_norm_grad as compute_grad, batch_norm_infer, batch_norm_train,
 };
+use tensorfleet_math::unary::UnaryElement;
 use tensorfleet_status::{Result, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
 
 use super::batch_norm_grad;
+use super::ending::Ending;
 
-const TYPES: &[DType] = &[DType::F16, DType::BF16, DType::F32];
-const F32: &[DType] = &[DType::F32];
+pub(super) const TYPES: &[DType] = &[DType::F16, DType::BF16, DType::F32];
+pub(super) const F32: &[DType] = &[DType::F32];
 
-const NORM: OpDef = OpDef {
+pub(super) const V3_OUTPUTS: &[&str] = &[
+    "y: T",
+    "batch_mean: U",
+    "batch_variance: U",
+    "reserve_space_1: U",
+    "reserve_space_2: U",
+    "reserve_space_3: U",
+];
+
+pub(super) const NORM: OpDef = OpDef {
     inputs: &["x: T", "scale: U", "offset: U", "mean: U", "variance: U"],
     outputs: &[
         "y: T",
@@ -31,7 +41,7 @@ const NORM: OpDef = OpDef {
         "reserve_space_2: U",
     ],
     infer: shapes,
-    gradient: Gradient::Rule(gradient),
+    gradient: Gradient::Rule(batch_norm_grad::forward),
     cost: Cost::Measured,
     exactness: Exactness::Relative(2e-5),
     ..OpDef::BLANK
@@ -150,14 +160,7 @@ pub(crate) static OPS: [OpDef; 6] = [
     },
     OpDef {
         name: "FusedBatchNormV3",
-        outputs: &[
-            "y: T",
-            "batch_mean: U",
-            "batch_variance: U",
-            "reserve_space_1: U",
-            "reserve_space_2: U",
-            "reserve_space_3: U",
-        ],
+        outputs: V3_OUTPUTS,
         attrs: &[
             "T: {half, bfloat16, float}",
             "U: {bfloat16, float}",
@@ -260,50 +263,6 @@ fn shapes(ctx: &mut InferCtx<'_>) -> Result<()> {
     Ok(())
 }
 
-fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
-    let training = g.attrs().bool("is_training")?;
-    let (grad, x, scale) = (g.grad(0)?, g.input(0), g.input(1));
-    let (mean, variance) = if training {
-        (g.output(3), g.output(4))
-    } else {
-        (g.input(3), g.input(4))
-    };
-    let third = if g.num_outputs() > 5 {
-        Some(g.output(5))
-    } else {
-        None
-    };
-    let op = match (third, g.attrs().get("U")) {
-        (Some(_), _) => "FusedBatchNormGradV3",
-        (None, Some(_)) => "FusedBatchNormGradV2",
-        (None, None) => "FusedBatchNormGrad",
-    };
-    let (epsilon, format) = (g.attr("epsilon")?, g.attr("data_format")?);
-    let mut node = g
-        .builder()
-        .op(op)
-        .input(grad)
-        .input(x)
-        .input(scale)
-        .input(mean)
-        .input(variance);
-    if let Some(third) = third {
-        node = node.input(third);
-    }
-    let node = node
-        .attr("epsilon", epsilon)
-        .attr("data_format", format)
-        .attr("is_training", training)
-        .build()?;
-    Ok(vec![
-        Some(Grad::Dense(node.output(0))),
-        Some(Grad::Dense(node.output(1))),
-        Some(Grad::Dense(node.output(2))),
-        None,
-        None,
-    ])
-}
-
 /// What all forms read from their attributes.
 #[derive(Clone, Copy)]
 struct Settings {
@@ -367,16 +326,24 @@ fn per_channel<'a>(tensor: &'a Tensor, name: &str, channels: usize) -> Result<&'
 }
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
+    build_then(node, Ending::default())
+}
+
+/// The kernel of a normalisation, then these functions.
+pub(super) fn build_then(node: &NodeInfo, ending: Ending) -> Result<AnyKernel> {
     let settings = Settings::new(node)?;
     match node.attrs.dtype("T")? {
-        DType::F32 => forward::<f32>(settings),
-        DType::F16 => forward::<f16>(settings),
-        DType::BF16 => forward::<bf16>(settings),
+        DType::F32 => forward::<f32>(settings, ending),
+        DType::F16 => forward::<f16>(settings, ending),
+        DType::BF16 => forward::<bf16>(settings, ending),
         other => Err(internal!("no batch norm of {other}")),
     }
 }
 
-fn forward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
+fn forward<T>(settings: Settings, ending: Ending) -> Result<AnyKernel>
+where
+    T: Element + NormElement + UnaryElement,
+{
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let x = ctx.input(0)?;
         let (layout, channels) = settings.layout(x.shape())?;
@@ -430,6 +397,7 @@ fn forward<T: Element + NormElement>(settings: Settings) -> Result<AnyKernel> {
             (mean, variance) = (ctx.input(3)?.clone(), ctx.input(4)?.clone());
             (saved_mean, saved_variance) = (mean.clone(), variance.clone());
         }
+        ending.finish_all(ctx.par(), y.slice_mut::<T>()?);
         for (port, tensor) in [
             y,
             mean,

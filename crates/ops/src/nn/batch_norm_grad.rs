@@ -1,14 +1,59 @@
-//! The gradient rule of `FusedBatchNormGrad` and its later versions.
+//! The gradient rules of `FusedBatchNorm`, of `FusedBatchNormGrad` and of their later versions.
 //!
-//! The op is written anew out of small ops, whose own rules give its gradient, as TensorFlow does it. Nothing flows to the
+//! The second op is written anew out of small ops, whose own rules give its gradient, as TensorFlow does it. Nothing flows to the
 //! statistics it is handed: in training it is a function of what they were computed from.
 
 use tensorfleet_graph::Output;
-use tensorfleet_graph::gradient::{GradCtx, InputGrads, gradients};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, gradients};
 use tensorfleet_status::{Result, unimplemented};
 use tensorfleet_tensor::DType;
 
 use crate::math::calculus::Calculus;
+
+/// Of (x, scale, offset, mean, variance) -> (y, …).
+pub(super) fn forward(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let training = g.attrs().bool("is_training")?;
+    let (grad, x, scale) = (g.grad(0)?, g.input(0), g.input(1));
+    let (mean, variance) = if training {
+        (g.output(3), g.output(4))
+    } else {
+        (g.input(3), g.input(4))
+    };
+    let third = if g.num_outputs() > 5 {
+        Some(g.output(5))
+    } else {
+        None
+    };
+    let op = match (third, g.attrs().get("U")) {
+        (Some(_), _) => "FusedBatchNormGradV3",
+        (None, Some(_)) => "FusedBatchNormGradV2",
+        (None, None) => "FusedBatchNormGrad",
+    };
+    let (epsilon, format) = (g.attr("epsilon")?, g.attr("data_format")?);
+    let mut node = g
+        .builder()
+        .op(op)
+        .input(grad)
+        .input(x)
+        .input(scale)
+        .input(mean)
+        .input(variance);
+    if let Some(third) = third {
+        node = node.input(third);
+    }
+    let node = node
+        .attr("epsilon", epsilon)
+        .attr("data_format", format)
+        .attr("is_training", training)
+        .build()?;
+    Ok(vec![
+        Some(Grad::Dense(node.output(0))),
+        Some(Grad::Dense(node.output(1))),
+        Some(Grad::Dense(node.output(2))),
+        None,
+        None,
+    ])
+}
 
 /// Of (y_backprop, x, scale, mean, variance, …) -> (x_backprop, scale_backprop, offset_backprop, …).
 pub(super) fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {

@@ -205,7 +205,7 @@ fn geometry(attrs: &WindowAttrs, input: [usize; 4], filter: [usize; 4]) -> Resul
         .ok_or_else(|| invalid_argument!("Computed output size would be negative: input {input:?}, filter {filter:?}, strides {:?}, dilations {:?}", attrs.stride, attrs.dilation))
 }
 
-pub(super) fn output_shape(conv: &Conv2d) -> Result<Shape> {
+fn output_shape(conv: &Conv2d) -> Result<Shape> {
     Shape::new(&[
         conv.batch as i64,
         conv.output[0] as i64,

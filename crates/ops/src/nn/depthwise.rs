@@ -6,17 +6,15 @@
 use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, ramp};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::conv::{
-    Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
-};
+use tensorfleet_math::conv::{Conv2d, Element as ConvElement, backprop_filter, backprop_input};
 use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{Element, Tensor};
+use tensorfleet_tensor::{Element, Shape, Tensor};
 
 use super::conv_attrs::{WindowAttrs, four};
 use super::conv_gradients;
 use super::conv_shapes;
-use super::conv2d::{check_backprop, output_shape, sizes};
+use super::conv2d::{check_backprop, convolved, sizes};
 use crate::by_float;
 use crate::types::FLOATS;
 
@@ -120,6 +118,25 @@ fn build(node: &NodeInfo, pass: Pass) -> Result<AnyKernel> {
     }), else => Err(internal!("no convolution of {dtype}")))
 }
 
+/// The convolution of an input of this shape with such a filter.
+pub(super) fn geometry(attrs: &WindowAttrs, input: &Shape, filter: &Shape) -> Result<Conv2d> {
+    let (images, windows) = (four(input, "input")?, four(filter, "filter")?);
+    if images[3] != windows[2] {
+        return Err(invalid_argument!(
+            "input and filter must have the same depth: {} vs {}",
+            images[3],
+            windows[2]
+        ));
+    }
+    Conv2d::depthwise(images, windows, attrs.stride, attrs.dilation, attrs.padding).ok_or_else(
+        || {
+            invalid_argument!(
+                "Computed output size would be negative: input {input}, filter {filter}"
+            )
+        },
+    )
+}
+
 fn run<T: Element + ConvElement>(
     ctx: &KernelCtx<'_>,
     attrs: &WindowAttrs,
@@ -135,58 +152,21 @@ fn run<T: Element + ConvElement>(
     } else {
         ctx.input(1)?.shape().clone()
     };
-    let (input, filter) = (four(&input_shape, "input")?, four(&filter_shape, "filter")?);
-    if input[3] != filter[2] {
-        return Err(invalid_argument!(
-            "input and filter must have the same depth: {} vs {}",
-            input[3],
-            filter[2]
-        ));
-    }
-    let conv = Conv2d::depthwise(input, filter, attrs.stride, attrs.dilation, attrs.padding)
-        .ok_or_else(|| {
-            invalid_argument!(
-                "Computed output size would be negative: input {input_shape}, filter {filter_shape}"
-            )
-        })?;
-    let mut out = ctx.allocate(
-        T::DTYPE,
-        match pass {
-            Pass::Forward => output_shape(&conv)?,
-            Pass::Input => input_shape,
-            Pass::Filter => filter_shape,
-        },
-    )?;
-    let par = ctx.par();
-    match pass {
-        Pass::Forward => forward(
-            par,
-            &conv,
-            ctx.input(0)?.slice::<T>()?,
-            ctx.input(1)?.slice::<T>()?,
-            out.slice_mut::<T>()?,
-            Epilogue::default(),
-        ),
-        Pass::Input => {
-            check_backprop(&conv, ctx.input(2)?.shape())?;
-            backprop_input(
-                par,
-                &conv,
-                ctx.input(1)?.slice::<T>()?,
-                ctx.input(2)?.slice::<T>()?,
-                out.slice_mut::<T>()?,
-            );
-        }
-        Pass::Filter => {
-            check_backprop(&conv, ctx.input(2)?.shape())?;
-            backprop_filter(
-                par,
-                &conv,
-                ctx.input(0)?.slice::<T>()?,
-                ctx.input(2)?.slice::<T>()?,
-                out.slice_mut::<T>()?,
-            );
-        }
+    let conv = geometry(attrs, &input_shape, &filter_shape)?;
+    let shape = match pass {
+        Pass::Forward => return convolved(ctx, &conv, Epilogue::<T>::default()),
+        Pass::Input => input_shape,
+        Pass::Filter => filter_shape,
+    };
+    check_backprop(&conv, ctx.input(2)?.shape())?;
+    let mut out = ctx.allocate(T::DTYPE, shape)?;
+    let backprop = ctx.input(2)?.slice::<T>()?;
+    if matches!(pass, Pass::Input) {
+        let filter = ctx.input(1)?.slice::<T>()?;
+        backprop_input(ctx.par(), &conv, filter, backprop, out.slice_mut::<T>()?);
+    } else {
+        let input = ctx.input(0)?.slice::<T>()?;
+        backprop_filter(ctx.par(), &conv, input, backprop, out.slice_mut::<T>()?);
     }
     Ok(out)
 }

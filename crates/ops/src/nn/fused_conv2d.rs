@@ -1,22 +1,25 @@
 //! `_FusedConv2D`: a convolution, a bias or a normalisation of each channel, and a function of it, in one pass.
 //!
 //! TensorFlow: _FusedConv2D(input: T, filter: T, args: TArgs, host_args: num_host_args * float) -> output: T with attrs
-//! fused_ops (BiasAdd with one argument or FusedBatchNorm with scale, offset, mean and variance; then perhaps one of Relu,
-//! Relu6, Elu, LeakyRelu), epsilon and leakyrelu_alpha. Made by graph optimisation.
+//! fused_ops (BiasAdd with one argument, perhaps Add with another, or FusedBatchNorm with scale, offset, mean and variance;
+//! then functions, see [`super::ending`]), epsilon and leakyrelu_alpha. Made by graph optimisation.
 
-use tensorfleet_graph::example::{Lit, ex_attrs, ex_ref, f32s};
+use tensorfleet_graph::example::{Lit, ex_attrs, ex_err, ex_ref, f32s};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::conv::Element as ConvElement;
+use tensorfleet_math::binary::{Binary, BinaryElement, apply_lhs};
+use tensorfleet_math::broadcast::Broadcast;
+use tensorfleet_math::conv::{Conv2d, Element as ConvElement};
 use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_math::num::{Float, Real};
 use tensorfleet_math::unary::UnaryElement;
-use tensorfleet_status::{Result, internal, invalid_argument, unimplemented};
-use tensorfleet_tensor::{DType, Element, f16};
+use tensorfleet_status::{Code, Result, internal, invalid_argument, unimplemented};
+use tensorfleet_tensor::{DType, Element, Tensor, f16};
 
 use super::conv_attrs::WindowAttrs;
 use super::conv2d::{SAME, UNIT, VALID, convolved, inputs_geometry};
-use super::ending::{Ending, Fused};
+use super::ending::{First, Fused, per_channel};
+use crate::math::elementwise::status;
 
 const BIAS: [(&str, &str); 2] = [("num_args", "1"), ("fused_ops", "['BiasAdd']")];
 
@@ -78,6 +81,53 @@ pub(crate) static OP: OpDef = OpDef {
             ],
             &[IMAGE, TWO_CHANNELS, f32s(&[2], &[-10.0, 4.5])],
         ),
+        ex_attrs(
+            "bias, sum and relu",
+            &[
+                UNIT,
+                VALID,
+                ("num_args", "2"),
+                ("fused_ops", "['BiasAdd', 'Add', 'Relu']"),
+            ],
+            &[
+                IMAGE,
+                DIAGONAL,
+                f32s(&[1], &[-10.0]),
+                f32s(&[1, 2, 2, 1], &[1.0, 3.0, -3.0, 0.5]),
+            ],
+            &[f32s(&[1, 2, 2, 1], &[0.0, 1.0, 0.0, 4.5])],
+        ),
+        ex_attrs(
+            "bias, hard swish and leaky relu",
+            &[
+                UNIT,
+                VALID,
+                BIAS[0],
+                ("fused_ops", "['BiasAdd', '_FusedHardSwish', 'LeakyRelu']"),
+                ("leakyrelu_alpha", "0.5"),
+            ],
+            &[IMAGE, DIAGONAL, f32s(&[1], &[-8.0])],
+            &[f32s(&[1, 2, 2, 1], &[-1.0 / 6.0, 0.0, 4.0, 6.0])],
+        ),
+        ex_err(
+            "arguments are missing",
+            &[UNIT, VALID, BIAS[0], ("fused_ops", "['FusedBatchNorm']")],
+            &[IMAGE, DIAGONAL, f32s(&[1], &[-10.0])],
+            Code::InvalidArgument,
+            "4 extra arguments, got 1: scale, offset, mean, variance",
+        ),
+        ex_err(
+            "unknown functions",
+            &[
+                UNIT,
+                VALID,
+                BIAS[0],
+                ("fused_ops", "['BiasAdd', 'Sigmoids']"),
+            ],
+            &[IMAGE, DIAGONAL, f32s(&[1], &[-10.0])],
+            Code::Unimplemented,
+            "[BiasAdd,Sigmoids]",
+        ),
         ex_ref(
             "normalised, then relu",
             &[
@@ -109,15 +159,6 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         ));
     }
     let fused = Fused::new(node)?;
-    let (wanted, named) = match fused {
-        Fused::Bias(_) => (1, "bias"),
-        Fused::BatchNorm(_) => (4, "scale, offset, mean, variance"),
-    };
-    if node.attrs.int("num_args")? != wanted {
-        return Err(invalid_argument!(
-            "Fused Conv2D must have {wanted} extra arguments: {named}"
-        ));
-    }
     let epsilon = f64::from(node.attrs.float("epsilon")?);
     match node.attrs.dtype("T")? {
         DType::F32 => convolve::<f32>(attrs, fused, epsilon),
@@ -129,49 +170,55 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn convolve<T>(attrs: WindowAttrs, fused: Fused, epsilon: f64) -> Result<AnyKernel>
 where
-    T: Element + ConvElement + Float + UnaryElement,
+    T: Element + ConvElement + Float + UnaryElement + BinaryElement,
 {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let conv = inputs_geometry(ctx, &attrs)?;
-        let argument = |index: usize| {
-            let tensor = ctx.input(2 + index)?;
-            if tensor.rank() != 1 || tensor.elements() != conv.out_channels {
-                return Err(invalid_argument!(
-                    "argument {index} of a fused convolution must be a vector of {} elements, got shape {}",
-                    conv.out_channels,
-                    tensor.shape()
-                ));
-            }
-            tensor.slice::<T>()
-        };
-        let scaled;
-        let with_bias;
-        let epilogue = match fused {
-            Fused::Bias(Ending::Nothing) => Epilogue::Bias(argument(0)?),
-            Fused::Bias(Ending::Relu) => Epilogue::BiasRelu(argument(0)?),
-            Fused::Bias(ending) => {
-                let bias = argument(0)?;
-                with_bias = move |first: usize, pixel: &mut [T]| {
-                    ending.finish_biased(&bias[first..], pixel);
-                };
-                Epilogue::Rows(&with_bias)
-            }
-            Fused::BatchNorm(ending) => {
+        let argument = |index| per_channel::<T>(ctx, index, conv.out_channels);
+        let out = match fused.first {
+            First::Bias => with_bias::<T>(ctx, &conv, &fused)?,
+            First::BatchNorm => {
                 let moments = [argument(0)?, argument(1)?, argument(2)?, argument(3)?];
                 let channels = channels(moments, epsilon);
-                scaled = move |first: usize, pixel: &mut [T]| {
+                let scaled = |first: usize, pixel: &mut [T]| {
                     for (value, (factor, shift)) in pixel.iter_mut().zip(&channels[first..]) {
                         *value = T::from_f64(value.to_f64() * factor + shift);
                     }
-                    ending.finish(pixel);
+                    fused.ending.finish(pixel);
                 };
-                Epilogue::Rows(&scaled)
+                convolved(ctx, &conv, Epilogue::Rows(&scaled))?
             }
         };
-        let out = convolved(ctx, &conv, epilogue)?;
         ctx.set(0, out);
         Ok(())
     })
+}
+
+/// A convolution, its bias, perhaps the sum with another tensor, and the functions.
+pub(super) fn with_bias<T>(ctx: &KernelCtx<'_>, conv: &Conv2d, fused: &Fused) -> Result<Tensor>
+where
+    T: Element + ConvElement + Float + UnaryElement + BinaryElement,
+{
+    let bias = per_channel::<T>(ctx, 0, conv.out_channels)?;
+    if !fused.add {
+        return fused
+            .ending
+            .biased(bias, |epilogue| convolved(ctx, conv, epilogue));
+    }
+    let mut out = convolved(ctx, conv, Epilogue::Bias(bias))?;
+    let addend = ctx.input(3)?;
+    if addend.shape() != out.shape() {
+        return Err(invalid_argument!(
+            "what is added has shape {}, the convolution {}",
+            addend.shape(),
+            out.shape()
+        ));
+    }
+    let (addend, values) = (addend.slice::<T>()?, out.slice_mut::<T>()?);
+    let shapes = Broadcast::same(addend.len());
+    apply_lhs(ctx.par(), Binary::Add, &shapes, values, addend).map_err(status)?;
+    fused.ending.finish_all(ctx.par(), values);
+    Ok(out)
 }
 
 /// What each channel is multiplied by and what is then added, for scale, offset, mean and variance.

@@ -13,8 +13,14 @@ mod cross_entropy;
 mod data_format;
 mod depthwise;
 pub(crate) mod ending;
+mod fused_batch_norm;
 mod fused_conv2d;
+mod fused_depthwise;
+#[cfg(test)]
+mod fused_tests;
+mod gated;
 mod in_top_k;
+mod instance_norm;
 mod l2_loss;
 mod leaky_relu;
 mod max_pool;
@@ -26,7 +32,12 @@ use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "nn",
-    ops: &[&fused_conv2d::OP, &l2_loss::OP],
+    ops: &[
+        &fused_batch_norm::OP,
+        &fused_conv2d::OP,
+        &fused_depthwise::OP,
+        &l2_loss::OP,
+    ],
     tables: &[
         &activation::OPS,
         &avg_pool::OPS,
@@ -36,7 +47,9 @@ pub(crate) static FAMILY: Family = Family {
         &cross_entropy::OPS,
         &data_format::OPS,
         &depthwise::OPS,
+        &gated::OPS,
         &in_top_k::OPS,
+        &instance_norm::OPS,
         &leaky_relu::OPS,
         &max_pool::OPS,
         &max_pool_grad::OPS,

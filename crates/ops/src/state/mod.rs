@@ -21,7 +21,7 @@ mod scatter_nd;
 pub(crate) mod target;
 mod temporary_variable;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod var_handle;
 mod var_is_initialized;
 pub(crate) mod variable;

@@ -12,13 +12,21 @@ use tensorfleet_status::{Code, Result, unimplemented};
 use tensorfleet_tensor::{DType, PartialShape, PortType, Shape, Tensor};
 
 /// A node of the registry with its kernel.
-struct Op {
+pub(crate) struct Op {
     node: NodeInfo,
     kernel: AnyKernel,
 }
 
 impl Op {
-    fn new(op: &str, attrs: &[(&str, AttrValue)], inputs: &[PortType]) -> Op {
+    pub(crate) fn new(op: &str, attrs: &[(&str, AttrValue)], inputs: &[PortType]) -> Op {
+        Op::try_new(op, attrs, inputs).unwrap()
+    }
+
+    pub(crate) fn try_new(
+        op: &str,
+        attrs: &[(&str, AttrValue)],
+        inputs: &[PortType],
+    ) -> Result<Op> {
         let def = crate::all().find(|def| def.name == op).unwrap();
         let mut node = NodeInfo {
             name: "node".to_owned(),
@@ -31,20 +39,28 @@ impl Op {
             all.set(*name, value.clone());
             all
         });
-        let kernel = (def.kernels[0].build)(&node).unwrap();
-        Op { node, kernel }
+        let kernel = (def.kernels[0].build)(&node)?;
+        Ok(Op { node, kernel })
     }
 
-    fn run(&self, env: &Arc<StepEnv>, inputs: &[Value]) -> Result<Value> {
+    pub(crate) fn run(&self, env: &Arc<StepEnv>, inputs: &[Value]) -> Result<Value> {
+        let [output] = self.outputs(env, inputs)?;
+        Ok(output)
+    }
+
+    pub(crate) fn outputs<const N: usize>(
+        &self,
+        env: &Arc<StepEnv>,
+        inputs: &[Value],
+    ) -> Result<[Value; N]> {
         let mut inputs = inputs.to_vec();
-        let mut outputs = [Value::Empty];
+        let mut outputs = [(); N].map(|()| Value::Empty);
         let mut ctx = KernelCtx::new(&self.node, env, &mut inputs, &mut outputs);
         match &self.kernel {
             AnyKernel::Sync(kernel) => kernel.compute(&mut ctx)?,
             AnyKernel::Async(_) => panic!("a kernel that waits"),
         }
-        let [output] = outputs;
-        Ok(output)
+        Ok(outputs)
     }
 }
 
@@ -55,7 +71,7 @@ impl FunctionRuntime for NoFunctions {
     }
 }
 
-fn env() -> Arc<StepEnv> {
+pub(crate) fn env() -> Arc<StepEnv> {
     let device = Arc::new(Device::cpu("localhost", 0, 0, 1));
     Arc::new(StepEnv {
         step_id: 1,
@@ -71,7 +87,7 @@ fn env() -> Arc<StepEnv> {
     })
 }
 
-fn tensor(value: Value) -> Tensor {
+pub(crate) fn tensor(value: Value) -> Tensor {
     match value {
         Value::Tensor(tensor) => tensor,
         _ => panic!("no tensor"),

@@ -1,24 +1,31 @@
-//! `StringToHashBucketFast`: strings to numbers below `num_buckets`.
+//! `StringToHashBucketFast`, `_TensorToHashBucketFast`: strings, or integers as decimal text, to numbers below `num_buckets`.
 //!
-//! TensorFlow: (input: string) -> output: int64, by FarmHash.
+//! TensorFlow: (input: string) -> output: int64, by FarmHash. Graph optimisation makes the second op of AsString and the first.
 
-use tensorfleet_graph::example::{ex_attrs, i64s, script, strs};
+use tensorfleet_graph::example::{ex_attrs, ex_ref, i64s, script, strs, x};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::Result;
+use tensorfleet_status::{Result, internal};
+use tensorfleet_tensor::Tensor;
 
 use super::farm_hash::fingerprint64;
 use super::map;
+use crate::by_integer;
+use crate::types::SIGNED;
 
-pub(crate) static OPS: [OpDef; 1] = [OpDef {
-    name: "StringToHashBucketFast",
-    inputs: &["input: string"],
+const BUCKETS: OpDef = OpDef {
     outputs: &["output: int64"],
-    attrs: &["num_buckets: int >= 1"],
     infer: infer::same_as_first,
     gradient: Gradient::Stop("buckets are integers"),
-    kernels: &[cpu(&[], build)],
     exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+pub(crate) static OPS: [OpDef; 2] = [OpDef {
+    name: "StringToHashBucketFast",
+    inputs: &["input: string"],
+    attrs: &["num_buckets: int >= 1"],
+    kernels: &[cpu(&[], build)],
     examples: &[ex_attrs("one bucket", &[("num_buckets", "1")], &[strs(&[2], &["a", ""])], &[i64s(&[2], &[0, 0])])],
     scripts: &[script(
         "all lengths",
@@ -26,12 +33,42 @@ pub(crate) static OPS: [OpDef; 1] = [OpDef {
          h = StringToHashBucketFast(s) {num_buckets=1000000007}",
         &["fetch h => ?"],
     )],
-    ..OpDef::BLANK
+    ..BUCKETS
+},
+OpDef {
+    name: "_TensorToHashBucketFast",
+    inputs: &["input: T"],
+    attrs: &[
+        "T: {int8, uint8, int16, uint16, int32, uint32, int64, uint64}",
+        "num_buckets: int >= 1",
+    ],
+    kernels: &[cpu(&[("T", SIGNED)], build_of_integers)],
+    examples: &[
+        ex_attrs("one bucket", &[("num_buckets", "1")], &[x(&[2], &[3.0, 0.0])], &[i64s(&[2], &[0, 0])]),
+        ex_ref("numbers", &[("num_buckets", "1000")], &[x(&[2, 2], &[0.0, 1.0, 7.0, 113.0])]),
+        ex_ref("below zero", &[("num_buckets", "1000000007")], &[i64s(&[3], &[-1, i64::MIN, i64::MAX])]),
+    ],
+    ..BUCKETS
 }];
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let buckets = node.attrs.int("num_buckets")?.max(1) as u64;
-    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        map(ctx, |value| Ok((fingerprint64(value) % buckets) as i64))
-    })
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| map(ctx, |value| Ok(bucket(value, buckets))))
+}
+
+fn build_of_integers(node: &NodeInfo) -> Result<AnyKernel> {
+    let buckets = node.attrs.int("num_buckets")?.max(1) as u64;
+    let dtype = node.attrs.dtype("T")?;
+    by_integer!(dtype, T => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let input = ctx.input(0)?;
+        let values = input.slice::<T>()?.iter();
+        let values = values.map(|value| bucket(value.to_string().as_bytes(), buckets));
+        let out = Tensor::from_vec(input.shape().clone(), values.collect::<Vec<i64>>())?;
+        ctx.set(0, out);
+        Ok(())
+    }), else => Err(internal!("no buckets of {dtype}")))
+}
+
+fn bucket(text: &[u8], buckets: u64) -> i64 {
+    (fingerprint64(text) % buckets) as i64
 }

@@ -215,7 +215,7 @@ pub(super) enum Leading {
     Broadcast,
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
+pub(super) fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
     let adjoint = [ctx.attrs().bool("adj_x")?, ctx.attrs().bool("adj_y")?];
     let (Some(x), Some(y)) = (ctx.input(0).dims(), ctx.input(1).dims()) else {
         return Ok(());

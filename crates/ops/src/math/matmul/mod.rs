@@ -5,6 +5,7 @@ pub(crate) mod einsum;
 mod einsum_grad;
 mod equation;
 pub(crate) mod fused;
+pub(crate) mod fused_batch;
 pub(crate) mod single;
 
 use tensorfleet_math::gemm::Dims;
