@@ -239,21 +239,38 @@ fn dense_body<T: Native, I: Isa>(
             T::ln(rows.sums[i]),
             T::ONE.div(rows.sums[i]),
         );
-        let mut total = [T::ZERO; 8];
-        for ((x, labels), backprop) in x
-            .chunks(8)
-            .zip(labels.chunks(8))
-            .zip(backprop.chunks_mut(8))
-        {
-            for (((total, &x), &label), backprop) in
-                total.iter_mut().zip(x).zip(labels).zip(backprop)
-            {
-                *total = total.add(label.mul(log.sub(x.sub(max))));
-                *backprop = backprop.mul(scale).sub(label);
-            }
-        }
-        loss[i] = total.into_iter().fold(T::ZERO, T::add);
+        loss[i] = loss_row(x, labels, backprop, |x, label, exp| {
+            let loss = label.mul(log.sub(x.sub(max)));
+            (loss, exp.mul(scale).sub(label))
+        });
     }
+}
+
+/// Replaces what is in `backprop` by `each(x, label, backprop)`, and gives the sum of the losses that come with it.
+#[inline(always)]
+fn loss_row<T: Num>(
+    x: &[T],
+    labels: &[T],
+    backprop: &mut [T],
+    each: impl Fn(T, T, T) -> (T, T),
+) -> T {
+    let mut sums = [T::ZERO; SIDE];
+    let block = |sums: &mut [T], x: &[T], labels: &[T], backprop: &mut [T]| {
+        let inputs = x.iter().zip(labels);
+        for ((sum, (&x, &label)), backprop) in sums.iter_mut().zip(inputs).zip(backprop) {
+            let (loss, gradient) = each(x, label, *backprop);
+            *sum = sum.add(loss);
+            *backprop = gradient;
+        }
+    };
+    let (x, x_rest) = x.as_chunks::<SIDE>();
+    let (labels, labels_rest) = labels.as_chunks::<SIDE>();
+    let (backprop, backprop_rest) = backprop.as_chunks_mut::<SIDE>();
+    for ((x, labels), backprop) in x.iter().zip(labels).zip(backprop) {
+        block(&mut sums, x, labels, backprop);
+    }
+    block(&mut sums, x_rest, labels_rest, backprop_rest);
+    total(&sums)
 }
 
 #[inline(always)]

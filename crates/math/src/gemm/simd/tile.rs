@@ -186,22 +186,44 @@ macro_rules! kernels {
                     a_line = a_line.wrapping_add(t.a_segment);
                     b_line = b_line.wrapping_add(t.b_segment);
                 }
+                // `Kernels::run` takes the narrow tile where that is wide enough: only the last vector is cut.
+                let part = |j: usize| RAGGED && j + 1 == VECTORS;
+                let at = |i: usize, j: usize| t.c.wrapping_add(i * t.c_row + j * LANES);
+                let first = used.saturating_sub((VECTORS - 1) * LANES);
+                let old = |i: usize, j: usize| {
+                    // SAFETY: row `i` of C is valid by the contract of `TileFn`, up to `used` by that of `RaggedFn`.
+                    unsafe { if part(j) { load_first(at(i, j), first) } else { load(at(i, j)) } }
+                };
+                // One short loop for each kind: only loops that are unrolled as a whole leave the accumulators in registers.
+                match t.store {
+                    Store::Set => {}
+                    Store::Add => {
+                        for i in 0..ROWS {
+                            for j in 0..VECTORS {
+                                acc[i][j] = add(old(i, j), acc[i][j]);
+                            }
+                        }
+                    }
+                    Store::Scale(alpha, beta) => {
+                        for i in 0..ROWS {
+                            for j in 0..VECTORS {
+                                acc[i][j] = mul(splat(alpha), acc[i][j]);
+                            }
+                        }
+                        if beta != 0.0 {
+                            for i in 0..ROWS {
+                                for j in 0..VECTORS {
+                                    acc[i][j] = fma(splat(beta), old(i, j), acc[i][j]);
+                                }
+                            }
+                        }
+                    }
+                }
                 for i in 0..ROWS {
                     for j in 0..VECTORS {
-                        let c = t.c.wrapping_add(i * t.c_row + j * LANES);
-                        let first = used.saturating_sub(j * LANES);
-                        // `Kernels::run` takes the narrow tile where that is wide enough: only the last vector is cut.
-                        let part = RAGGED && j + 1 == VECTORS;
-                        // SAFETY: row `i` of C is valid by the contract of `TileFn`, up to `used` by that of `RaggedFn`.
-                        let old = || unsafe { if part { load_first(c, first) } else { load(c) } };
-                        let value = match t.store {
-                            Store::Set => acc[i][j],
-                            Store::Add => add(old(), acc[i][j]),
-                            Store::Scale(alpha, 0.0) => mul(splat(alpha), acc[i][j]),
-                            Store::Scale(alpha, beta) => fma(splat(beta), old(), mul(splat(alpha), acc[i][j])),
-                        };
-                        // SAFETY: as above.
-                        unsafe { if part { store_first(c, value, first) } else { store(c, value) } };
+                        let (c, value) = (at(i, j), acc[i][j]);
+                        // SAFETY: as for `old`.
+                        unsafe { if part(j) { store_first(c, value, first) } else { store(c, value) } };
                     }
                 }
             }
