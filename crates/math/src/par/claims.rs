@@ -25,6 +25,11 @@ impl Claims {
             threads,
         }
     }
+
+    /// Whether all has been claimed.
+    pub(crate) fn are_over(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.len
+    }
 }
 
 /// The ranges that nobody else gets.

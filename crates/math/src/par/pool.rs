@@ -5,11 +5,15 @@
 //! worker:    batch open? help : job queued? run it : look out for a while : sleep
 //! ```
 //!
+//! Workers look out only as far as there are cores for them: all of them while jobs of the pool call `for_each`, one fewer while
+//! somebody else does, who needs a core himself. One too many would take turns with a thread that computes.
+//!
 //! A waiting caller runs nothing but chunks of its own batch, so it never picks up a foreign job that could block it. Waiting
 //! cannot form a cycle: a thread takes foreign chunks only from the worker loop, never while it waits, so whoever it waits for
 //! began before it. Lock order: the one `queue` mutex; it is never held while user code runs.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -50,6 +54,15 @@ struct Shared {
     wake: Condvar,
     /// Items in `queue`, readable without the lock so that idle workers can poll.
     queued: AtomicUsize,
+    /// Workers that will look into the queue without being woken. Changed under the lock, but for who gets free.
+    looking: AtomicUsize,
+    /// Whether the last `for_each` was called by a thread that is not a worker.
+    outside: AtomicBool,
+}
+
+thread_local! {
+    /// Whether this thread is a worker of some pool.
+    static WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
 #[derive(Default)]
@@ -122,11 +135,7 @@ impl Pool {
         let mut queue = self.shared.lock();
         queue.jobs.push_back(job);
         self.shared.queued.fetch_add(1, Ordering::Release);
-        let asleep = queue.sleeping > 0;
-        drop(queue);
-        if asleep {
-            self.shared.wake.notify_one();
-        }
+        self.shared.wake_for(queue, 1);
     }
 }
 
@@ -172,8 +181,9 @@ unsafe impl Par for Pool {
             panic: Mutex::default(),
             caller: thread::current(),
         });
+        self.shared.note_caller();
         self.shared.publish(&batch, helpers);
-        batch.work();
+        batch.work(|| ());
         self.shared.withdraw(&batch);
         batch.wait();
         let panic = batch
@@ -194,6 +204,8 @@ impl Shared {
             queue: Mutex::default(),
             wake: Condvar::new(),
             queued: AtomicUsize::new(0),
+            looking: AtomicUsize::new(0),
+            outside: AtomicBool::new(false),
         }
     }
 
@@ -205,10 +217,26 @@ impl Shared {
         let mut queue = self.lock();
         queue.batches.push_back(Arc::clone(batch));
         self.queued.fetch_add(1, Ordering::Release);
-        let wake = helpers.min(queue.sleeping);
+        self.wake_for(queue, helpers);
+    }
+
+    /// Wakes as many workers as are needed for the last `added` seats and jobs, besides those that look out.
+    fn wake_for(&self, queue: MutexGuard<'_, Queue>, added: usize) {
+        let seats = |batch: &Arc<Batch>| batch.seats.load(Ordering::Relaxed);
+        let open = queue.jobs.len() + queue.batches.iter().map(seats).sum::<usize>();
+        let looking = self.looking.load(Ordering::Acquire);
+        let wake = open.saturating_sub(looking).min(added).min(queue.sleeping);
         drop(queue);
         for _ in 0..wake {
             self.wake.notify_one();
+        }
+    }
+
+    /// Remembers who calls `for_each`, for those who look out.
+    fn note_caller(&self) {
+        let outside = !WORKER.get();
+        if self.outside.load(Ordering::Relaxed) != outside {
+            self.outside.store(outside, Ordering::Relaxed);
         }
     }
 
@@ -228,37 +256,63 @@ impl Shared {
     }
 
     fn work(&self) {
-        let mut pause = Pause::begin();
+        WORKER.set(true);
+        self.looking.fetch_add(1, Ordering::AcqRel);
         let mut look = SHORT_LOOK;
         loop {
-            poll(look, || self.queued.load(Ordering::Acquire) != 0);
+            let pause = Pause::begin();
             let mut queue = self.lock();
             loop {
                 if let Some(batch) = self.join_batch(&mut queue) {
+                    self.looking.fetch_sub(1, Ordering::AcqRel);
                     drop(queue);
                     look = pause.next_look();
-                    batch.work();
+                    batch.work(|| {
+                        self.looking.fetch_add(1, Ordering::AcqRel);
+                    });
                     break;
                 }
                 if let Some(job) = queue.jobs.pop_front() {
                     self.queued.fetch_sub(1, Ordering::Relaxed);
+                    self.looking.fetch_sub(1, Ordering::AcqRel);
                     drop(queue);
                     look = pause.next_look();
                     run_job(job);
+                    self.looking.fetch_add(1, Ordering::AcqRel);
                     break;
                 }
                 if queue.stop {
                     return;
                 }
-                queue.sleeping += 1;
-                queue = self
-                    .wake
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
-                queue.sleeping -= 1;
+                queue = if pause.is_longer_than(look) || self.too_many_look() {
+                    self.sleep(queue)
+                } else {
+                    drop(queue);
+                    let stirred =
+                        || self.queued.load(Ordering::Acquire) != 0 || self.too_many_look();
+                    poll(look, stirred);
+                    self.lock()
+                };
             }
-            pause = Pause::begin();
         }
+    }
+
+    /// Whether more workers look out than have a core for it.
+    fn too_many_look(&self) -> bool {
+        let outside = usize::from(self.outside.load(Ordering::Relaxed));
+        self.looking.load(Ordering::Relaxed) > (self.threads - outside).max(1)
+    }
+
+    fn sleep<'a>(&self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.looking.fetch_sub(1, Ordering::AcqRel);
+        queue.sleeping += 1;
+        queue = self
+            .wake
+            .wait(queue)
+            .unwrap_or_else(PoisonError::into_inner);
+        queue.sleeping -= 1;
+        self.looking.fetch_add(1, Ordering::AcqRel);
+        queue
     }
 
     /// Takes a seat in the oldest open batch.
@@ -274,8 +328,9 @@ impl Shared {
 }
 
 impl Batch {
-    /// Claims and runs chunks until none is left.
-    fn work(&self) {
+    /// Claims and runs chunks until none is left, which is told to `free` before anybody hears that the batch is finished.
+    fn work(&self, free: impl FnOnce()) {
+        let mut free = Some(free);
         for range in &self.chunks {
             let len = range.len();
             if !self.failed.load(Ordering::Relaxed) {
@@ -287,9 +342,17 @@ impl Batch {
                     first.get_or_insert(payload);
                 }
             }
+            if self.chunks.are_over()
+                && let Some(free) = free.take()
+            {
+                free();
+            }
             if self.unfinished.fetch_sub(len, Ordering::AcqRel) == len {
                 self.caller.unpark();
             }
+        }
+        if let Some(free) = free {
+            free();
         }
     }
 
@@ -308,6 +371,10 @@ struct Pause(Instant);
 impl Pause {
     fn begin() -> Pause {
         Pause(Instant::now())
+    }
+
+    fn is_longer_than(&self, time: Duration) -> bool {
+        self.0.elapsed() > time
     }
 
     /// How long to look out in the next pause, at the end of this one: it will be as long as this was.
