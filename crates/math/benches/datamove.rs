@@ -129,6 +129,7 @@ fn random(bench: &Bench) {
 fn movement(bench: &Bench) {
     for (name, size, dims, order) in [
         ("transpose f32 1024x1024", 4, vec![1024, 1024], vec![1, 0]),
+        ("transpose f32 1000x1000", 4, vec![1000, 1000], vec![1, 0]),
         ("transpose f32 256x256", 4, vec![256, 256], vec![1, 0]),
         ("transpose f64 1024x1024", 8, vec![1024, 1024], vec![1, 0]),
         ("transpose u8 1024x1024", 1, vec![1024, 1024], vec![1, 0]),

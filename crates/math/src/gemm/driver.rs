@@ -15,8 +15,8 @@ use super::simd::{Kernels, Real};
 use super::{Dims, Job, thin};
 use crate::par::{Par, Serial, crew};
 
-/// Multiply-adds below which a second thread costs more than it brings.
-pub(super) const PARALLEL_WORK: usize = 360_000;
+/// Multiply-adds below which a second thread costs more than it brings, with vectors of eight.
+pub(super) const PARALLEL_WORK: usize = 400_000;
 /// Multiply-adds that are worth claiming.
 const STRIP_WORK: usize = PARALLEL_WORK / 2;
 /// Most strips for each thread.
@@ -39,7 +39,9 @@ pub(super) fn run<T: Real>(par: &dyn Par, job: Job<'_, T>) {
 pub(super) fn run_blocks<T: Real>(par: &dyn Par, kernels: &Kernels<T>, job: Job<'_, T>) {
     let Dims { m, n, k } = job.dims;
     let work = m.saturating_mul(n).saturating_mul(k);
-    let par = if work < PARALLEL_WORK { &Serial } else { par };
+    // Some 10 µs on one thread. A second one comes after one, and the wider the vectors, the slower cores begin with them.
+    let alone = work < PARALLEL_WORK / 8 * kernels.lanes;
+    let par = if alone { &Serial } else { par };
     let product = Product::new(kernels, job, par.threads());
     // The longer side is cut into strips: what the threads pack twice is the operand of the shorter one.
     let by_rows = m >= n;

@@ -10,7 +10,7 @@ use super::block::Product;
 use super::driver::pieces;
 use super::simd::Real;
 use super::{Epilogue, scratch};
-use crate::par::Claims;
+use crate::par::Member;
 
 /// Depth of a slice: a panel of B of this depth stays in the first-level cache, by and large, while the panels of A pass.
 const DEPTH: usize = 400;
@@ -28,7 +28,7 @@ const BEHIND: usize = 16;
 
 impl<T: Real> Product<'_, T> {
     /// Computes the claimed rows of some columns: packs B once for all of them.
-    pub(super) fn row_strips(&self, ks: &Range<usize>, columns: &Range<usize>, claims: &Claims) {
+    pub(super) fn row_strips(&self, ks: &Range<usize>, columns: &Range<usize>, claims: Member<'_>) {
         let mut strips = claims.peekable();
         if strips.peek().is_none() {
             return;
@@ -62,7 +62,7 @@ impl<T: Real> Product<'_, T> {
     }
 
     /// Computes the claimed columns of some rows: packs A once for all of them.
-    pub(super) fn column_strips(&self, ks: &Range<usize>, rows: &Range<usize>, claims: &Claims) {
+    pub(super) fn column_strips(&self, ks: &Range<usize>, rows: &Range<usize>, claims: Member<'_>) {
         let mut strips = claims.peekable();
         if strips.peek().is_none() {
             return;

@@ -1,7 +1,7 @@
 //! Copying a [`View`] into a dense array and back: the engine behind slices, transposes, reversals, tiles and broadcasts.
 
 use super::Item;
-use super::mover::{BLOCK, Block, ByClone, Mover};
+use super::mover::{BLOCK, Block, ByClone, Mover, SHORT};
 use super::view::{Cursor, View};
 use crate::par::{Par, chunks_mut, rows_mut};
 
@@ -126,14 +126,19 @@ fn copy_exchanged<T: Item>(
 /// Exchanges two dimensions of any extent.
 fn exchange<T>(mover: impl Mover<T>, plane: Block, src: &[T], dst: &mut [T]) {
     for row in (0..plane.rows).step_by(BLOCK) {
+        let block = |column: usize| Block {
+            at: plane.at + row as isize + column as isize * plane.stride,
+            width: BLOCK.min(plane.width - column),
+            rows: BLOCK.min(plane.rows - row),
+            ..plane
+        };
         for column in (0..plane.width).step_by(BLOCK) {
-            let block = Block {
-                at: plane.at + row as isize + column as isize * plane.stride,
-                width: BLOCK.min(plane.width - column),
-                rows: BLOCK.min(plane.rows - row),
-                ..plane
-            };
-            mover.exchange(block, src, &mut dst[row * plane.row_len + column..]);
+            if column + BLOCK < plane.width && plane.rows >= SHORT {
+                block(column + BLOCK).prefetch(src);
+                let next = &dst[row * plane.row_len + column + BLOCK..];
+                block(column + BLOCK).prefetch_rows(next);
+            }
+            mover.exchange(block(column), src, &mut dst[row * plane.row_len + column..]);
         }
     }
 }

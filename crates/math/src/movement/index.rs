@@ -38,9 +38,14 @@ pub struct BadIndex {
 
 /// Checks that all `indices` are at least 0 and below `limit`.
 pub fn check_indices<I: Index>(indices: &[I], limit: usize) -> Result<(), BadIndex> {
-    // No early end: the common case, all good, then runs at full speed.
     let bad = |index: &I| index.position() >= limit;
-    if !indices.iter().fold(false, |any, index| any | bad(index)) {
+    // No early end, and nothing that vectors do not have: the common case, all good, then runs at full speed. Below a limit that
+    // is no "negative" number are those whose difference to it is one and that are none themselves.
+    let below = |index: &I| index.position().wrapping_sub(limit) & !index.position();
+    let all = indices
+        .iter()
+        .fold(usize::MAX, |all, index| all & below(index));
+    if limit <= isize::MAX as usize && all > isize::MAX as usize {
         return Ok(());
     }
     match indices.iter().position(bad) {

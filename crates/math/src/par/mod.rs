@@ -11,7 +11,8 @@ mod tests;
 
 use std::ops::Range;
 
-pub(crate) use claims::{Claims, crew};
+use claims::Claims;
+pub(crate) use claims::{Member, crew};
 pub use pool::{Job, Pool};
 pub use split::{chunks_mut, rows_mut, rows2_mut};
 

@@ -153,7 +153,8 @@ impl Drop for Pool {
     }
 }
 
-// SAFETY: chunks come from one atomic counter that only grows up to `len`, so they are disjoint and inside `0..len`;
+// SAFETY: chunks come from atomic counters of disjoint sections, which only grow up to the section's end, so they are disjoint
+// and inside `0..len`;
 // `for_each` returns or unwinds only after `unfinished` is zero, that is after each claimed body has returned.
 unsafe impl Par for Pool {
     fn threads(&self) -> usize {
@@ -183,7 +184,7 @@ unsafe impl Par for Pool {
         });
         self.shared.note_caller();
         self.shared.publish(&batch, helpers);
-        batch.work(|| ());
+        batch.work(0, || ());
         self.shared.withdraw(&batch);
         batch.wait();
         let panic = batch
@@ -263,11 +264,11 @@ impl Shared {
             let pause = Pause::begin();
             let mut queue = self.lock();
             loop {
-                if let Some(batch) = self.join_batch(&mut queue) {
+                if let Some((batch, seat)) = self.join_batch(&mut queue) {
                     self.looking.fetch_sub(1, Ordering::AcqRel);
                     drop(queue);
                     look = pause.next_look();
-                    batch.work(|| {
+                    batch.work(seat, || {
                         self.looking.fetch_add(1, Ordering::AcqRel);
                     });
                     break;
@@ -315,23 +316,24 @@ impl Shared {
         queue
     }
 
-    /// Takes a seat in the oldest open batch.
-    fn join_batch(&self, queue: &mut Queue) -> Option<Arc<Batch>> {
+    /// Takes a seat in the oldest open batch, and tells its number.
+    fn join_batch(&self, queue: &mut Queue) -> Option<(Arc<Batch>, usize)> {
         let batch = Arc::clone(queue.batches.front()?);
         let left = batch.seats.load(Ordering::Relaxed) - 1;
         batch.seats.store(left, Ordering::Release);
         if left == 0 {
             self.remove(queue, &batch);
         }
-        Some(batch)
+        Some((batch, left + 1))
     }
 }
 
 impl Batch {
-    /// Claims and runs chunks until none is left, which is told to `free` before anybody hears that the batch is finished.
-    fn work(&self, free: impl FnOnce()) {
+    /// Claims and runs chunks until none is left, which is told to `free` before anybody hears that the batch is finished. The
+    /// caller has seat 0.
+    fn work(&self, seat: usize, free: impl FnOnce()) {
         let mut free = Some(free);
-        for range in &self.chunks {
+        for range in self.chunks.of_member(seat) {
             let len = range.len();
             if !self.failed.load(Ordering::Relaxed) {
                 // SAFETY: this thread holds an unfinished chunk, so the caller is still inside `for_each` and the body alive.

@@ -3,7 +3,7 @@
 //! Every dense product of this crate, matrix or convolution, is cut into register tiles and ends in a [`Tile`].
 
 #[cfg(target_arch = "x86_64")]
-mod pack_x86;
+pub(crate) mod pack_x86;
 mod portable;
 #[cfg(test)]
 mod tests;

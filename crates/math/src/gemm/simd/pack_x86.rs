@@ -73,7 +73,7 @@ pack!(
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn transpose_f32(r: [__m256; 8]) -> [__m256; 8] {
+pub(crate) fn transpose_f32(r: [__m256; 8]) -> [__m256; 8] {
     let t0 = _mm256_unpacklo_ps(r[0], r[1]);
     let t1 = _mm256_unpackhi_ps(r[0], r[1]);
     let t2 = _mm256_unpacklo_ps(r[2], r[3]);
@@ -104,7 +104,7 @@ fn transpose_f32(r: [__m256; 8]) -> [__m256; 8] {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn transpose_f64(r: [__m256d; 4]) -> [__m256d; 4] {
+pub(crate) fn transpose_f64(r: [__m256d; 4]) -> [__m256d; 4] {
     let t0 = _mm256_unpacklo_pd(r[0], r[1]);
     let t1 = _mm256_unpackhi_pd(r[0], r[1]);
     let t2 = _mm256_unpacklo_pd(r[2], r[3]);
