@@ -28,6 +28,8 @@ pub(crate) mod prefetch;
 mod remap;
 pub(crate) mod scatter;
 mod sized;
+#[cfg(target_arch = "x86_64")]
+mod squares;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -46,9 +46,15 @@ fn check_view(len: usize, view: &View, expected: impl Fn(&[usize]) -> usize) {
     let mut dst = vec![7; expected.len()];
     copy_view(&pool, &src, view, &mut dst);
     assert_eq!(dst, expected, "{view:?}");
-    let mut dst = vec![7; 4 * expected.len()];
-    copy_view_bytes(&Serial, 4, &bytes(&src), view, &mut dst);
-    assert_eq!(dst, bytes(&expected), "{view:?}");
+    for size in [1, 2, 4, 8, 16] {
+        let wide = |numbers: &[u32]| -> Vec<u8> {
+            let wide = |n: &u32| n.to_le_bytes().into_iter().cycle().take(size);
+            numbers.iter().flat_map(wide).collect()
+        };
+        let mut dst = vec![7; size * expected.len()];
+        copy_view_bytes(&Serial, size, &wide(&src), view, &mut dst);
+        assert_eq!(dst, wide(&expected), "{view:?} of {size} bytes");
+    }
     let strings: Vec<String> = src.iter().map(u32::to_string).collect();
     let mut dst = vec![String::new(); expected.len()];
     copy_view(&pool, &strings, view, &mut dst);
@@ -259,7 +265,13 @@ proptest! {
 
 #[test]
 fn exchanges_large_dimensions() {
-    for dims in [[130, 257, 3], [257, 3, 130], [3, 513, 70], [1, 1000, 33]] {
+    for dims in [
+        [130, 257, 3],
+        [257, 3, 130],
+        [3, 513, 70],
+        [1, 1000, 33],
+        [2, 512, 45],
+    ] {
         for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             let view = View::transposed(&dims, &order);
             check_view(dims.iter().product(), &view, |index| {

@@ -1,11 +1,12 @@
-//! Data movement on tensors: the loops of [`tensorfleet_math::movement`], instantiated here once for
-//! each element size and nowhere else, as every op that moves data would otherwise compile them again.
+//! Data movement on tensors: the loops of [`tensorfleet_math::movement`]. Plain elements move as bytes, by loops that are
+//! compiled there once for each size; booleans, strings, handles and variants are cloned by loops that are compiled here and
+//! nowhere else.
 
 use smallvec::SmallVec;
 use tensorfleet_math::movement::{self, Gather, Index, Updates, View};
 use tensorfleet_math::par::{Par, chunks_mut};
 use tensorfleet_status::{Result, Status, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Shape, Tensor, Word, by_word};
+use tensorfleet_tensor::{Bytes, DType, ResourceHandle, Shape, Tensor, Variant, Word, by_word};
 
 /// Elements per task of a loop that only writes.
 const GRAIN: usize = 32 * 1024;
@@ -18,10 +19,44 @@ pub(crate) fn extents(dims: &[i64]) -> Extents {
     dims.iter().map(|dim| *dim as usize).collect()
 }
 
+/// Runs the body with a type alias for the elements of a dtype that may not be written as bytes: not all of them are values.
+macro_rules! by_typed {
+    ($dtype:expr, $typed:ident => $body:expr) => {
+        match $dtype {
+            DType::Bool => {
+                type $typed = bool;
+                $body
+            }
+            DType::String => {
+                type $typed = Bytes;
+                $body
+            }
+            DType::Resource => {
+                type $typed = ResourceHandle;
+                $body
+            }
+            DType::Variant => {
+                type $typed = Variant;
+                $body
+            }
+            plain => return Err(internal!("a tensor of dtype {plain} without bytes").into()),
+        }
+    };
+}
+
+/// The size of plain elements, and their bytes; there are none to write of booleans.
+fn plain<'a>(src: &'a Tensor, out: &'a mut Tensor) -> Option<(usize, &'a [u8], &'a mut [u8])> {
+    Some((src.dtype().size()?, src.bytes()?, out.bytes_mut()?))
+}
+
 /// The elements at the positions of a view of `src`, as a tensor of `shape`.
 pub(crate) fn copy_view(par: &dyn Par, src: &Tensor, view: &View, shape: Shape) -> Result<Tensor> {
     let mut out = Tensor::new(src.dtype(), shape)?;
-    by_word!(src.dtype(), W => {
+    if let Some((size, from, to)) = plain(src, &mut out) {
+        movement::copy_view_bytes(par, size, from, view, to);
+        return Ok(out);
+    }
+    by_typed!(src.dtype(), W => {
         movement::copy_view(par, src.words::<W>()?, view, out.words_mut::<W>()?);
     });
     Ok(out)
@@ -29,7 +64,11 @@ pub(crate) fn copy_view(par: &dyn Par, src: &Tensor, view: &View, shape: Shape) 
 
 /// Writes the elements of `src` to the positions of a view of `dst`.
 pub(crate) fn paste_view(src: &Tensor, view: &View, dst: &mut Tensor) -> Result<()> {
-    by_word!(src.dtype(), W => {
+    if let Some((size, from, to)) = plain(src, dst) {
+        movement::paste_view_bytes(size, from, view, to);
+        return Ok(());
+    }
+    by_typed!(src.dtype(), W => {
         movement::paste_view(src.words::<W>()?, view, dst.words_mut::<W>()?);
     });
     Ok(())
@@ -43,12 +82,26 @@ pub(crate) fn concat(
     shape: Shape,
 ) -> Result<Tensor> {
     let mut out = Tensor::new(dtype, shape)?;
-    by_word!(dtype, W => {
+    let plain: Option<Vec<_>> = parts
+        .iter()
+        .map(|&(part, row_len)| part_bytes(dtype, part, row_len))
+        .collect();
+    if let (Some(parts), Some(to)) = (plain, out.bytes_mut()) {
+        movement::concat_bytes(par, &parts, to);
+        return Ok(out);
+    }
+    by_typed!(dtype, W => {
         let parts = parts.iter().map(|(part, row_len)| Ok((part.words::<W>()?, *row_len)));
         let parts: Vec<(&[W], usize)> = parts.collect::<Result<_>>()?;
         movement::concat(par, &parts, out.words_mut::<W>()?);
     });
     Ok(out)
+}
+
+/// The bytes of a part of plain elements and of its rows; a part of another dtype has none, and is refused later.
+fn part_bytes(dtype: DType, part: &Tensor, row_len: usize) -> Option<(&[u8], usize)> {
+    let size = dtype.size().filter(|_| part.dtype() == dtype)?;
+    Some((part.bytes()?, row_len * size))
 }
 
 /// A tensor of `shape` whose elements are all the one of `value`.
@@ -72,7 +125,10 @@ pub(crate) fn gather<I: Index>(
     indices: &[I],
     out: &mut Tensor,
 ) -> std::result::Result<(), GatherError> {
-    by_word!(params.dtype(), W => {
+    if let Some((size, from, to)) = plain(params, out) {
+        return Ok(movement::gather_bytes(par, size, shape, from, indices, to)?);
+    }
+    by_typed!(params.dtype(), W => {
         let src = params.words::<W>()?;
         movement::gather(par, shape, src, indices, out.words_mut::<W>()?)?;
     });
@@ -108,12 +164,10 @@ pub(crate) fn scatter_rows(
     updates: &Tensor,
 ) -> Result<()> {
     let bad = |bad: movement::BadIndex| internal!("row {} is out of range", bad.value);
-    if let (Some(size), Some(from)) = (updates.dtype().size(), updates.bytes())
-        && let Some(to) = dst.bytes_mut()
-    {
+    if let Some((size, from, to)) = plain(updates, dst) {
         return movement::scatter_update_bytes(par, size, to, row_len, rows, from).map_err(bad);
     }
-    by_word!(updates.dtype(), W => {
+    by_typed!(updates.dtype(), W => {
         let updates = Updates::Rows(updates.words::<W>()?);
         movement::scatter(par, dst.words_mut::<W>()?, row_len, rows, updates, Clone::clone_from)
             .map_err(bad)?;
@@ -131,7 +185,17 @@ pub(crate) fn pad(
 ) -> Result<Tensor> {
     let mut out = Tensor::new(src.dtype(), shape)?;
     let dims = extents(src.shape());
-    by_word!(src.dtype(), W => {
+    if let (Some((size, from, to)), Some(value)) = (plain(src, &mut out), value.bytes()) {
+        if value.len() != size {
+            return Err(invalid_argument!(
+                "a scalar was expected, got {} values",
+                value.len() / size
+            ));
+        }
+        movement::pad_bytes(par, size, from, &dims, paddings, value, to);
+        return Ok(out);
+    }
+    by_typed!(src.dtype(), W => {
         let value = only(value.words::<W>()?)?;
         movement::pad(par, src.words::<W>()?, &dims, paddings, value, out.words_mut::<W>()?);
     });
@@ -147,7 +211,11 @@ pub(crate) fn remap(
 ) -> Result<Tensor> {
     let mut out = Tensor::new(src.dtype(), shape)?;
     let dims = extents(src.shape());
-    by_word!(src.dtype(), W => {
+    if let Some((size, from, to)) = plain(src, &mut out) {
+        movement::remap_bytes(par, size, from, &dims, maps, to);
+        return Ok(out);
+    }
+    by_typed!(src.dtype(), W => {
         movement::remap(par, src.words::<W>()?, &dims, maps, out.words_mut::<W>()?);
     });
     Ok(out)
