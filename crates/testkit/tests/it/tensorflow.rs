@@ -28,7 +28,12 @@ const DIVERGENCES: &[(&str, &str)] = &[
     ("Svd/values only", UNSET),
 ];
 
+/// What oneDNN says where it has no loop for a type and a processor: half precision needs AVX512-FP16. TensorFlow's `_Mkl` ops,
+/// which have no other loops, cannot be asked there.
+const NO_PRIMITIVE: &str = "could not create a primitive descriptor";
+
 #[test]
+#[expect(clippy::print_stderr, reason = "what is skipped is said")]
 fn examples_agree_with_tensorflow() {
     let Some(python) = reference::python() else {
         return;
@@ -48,11 +53,16 @@ fn examples_agree_with_tensorflow() {
             ..SessionOptions::default()
         };
         match run::run(case, options) {
-            Ok(ours) => wrong.extend(
-                compare::against(case, &ours, theirs.get(&case.name))
-                    .into_iter()
-                    .map(|text| format!("{}: {text}", case.name)),
-            ),
+            Ok(ours) => {
+                let differences = compare::against(case, &ours, theirs.get(&case.name));
+                for text in differences {
+                    if case.name.starts_with("_Mkl") && text.contains(NO_PRIMITIVE) {
+                        eprintln!("{}: skipped, oneDNN has no loop for it here", case.name);
+                    } else {
+                        wrong.push(format!("{}: {text}", case.name));
+                    }
+                }
+            }
             Err(error) => wrong.push(format!("{}: {error:#}", case.name)),
         }
     }
