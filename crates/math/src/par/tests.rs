@@ -156,3 +156,22 @@ fn splits_slices_by_chunks_and_rows() {
     assert!(a.iter().all(|&x| x >= 5));
     rows_mut(&pool, &mut a[..0], 0, 1, |_, _| panic!("no rows"));
 }
+
+#[test]
+fn each_member_begins_with_its_own_part_and_helps_with_the_others() {
+    let claims = Claims::new(103, 4, 3);
+    let (first, second) = (claims.of_member(0).next(), claims.of_member(1).next());
+    assert_eq!(first, Some(0..16));
+    assert_eq!(second, Some(36..52), "the second third of 26 units");
+    assert!(!claims.are_over());
+    // One that is alone gets all that is left, once, beginning with its own part.
+    let rest: Vec<_> = claims.of_member(4).collect();
+    assert_eq!(rest[0].start, 52, "a fifth thread shares the second's part");
+    assert!(claims.are_over());
+    let mut hits = [0; 103];
+    for range in rest.into_iter().chain(first).chain(second) {
+        assert_eq!(range.start % 4, 0);
+        hits[range].iter_mut().for_each(|hit| *hit += 1);
+    }
+    assert_eq!(hits, [1; 103]);
+}
