@@ -152,11 +152,11 @@ macro_rules! plain_words {
 plain_words!(u8, u16, u32, u64, u128);
 impl sealed::Sealed for u128 {}
 
-/// Runs the body with a type alias for the [`Word`] of a dtype:
-/// `by_word!(dtype, W => copy_rows::<W>(ctx))`. One instance per element size, not per dtype.
+/// Runs the body with a type alias for the elements of a dtype that may not be written as bytes, as not all bytes are values:
+/// `by_typed!(dtype, W => clone_rows::<W>(ctx), else plain => move_bytes(ctx, plain.size()))`.
 #[macro_export]
-macro_rules! by_word {
-    ($dtype:expr, $word:ident => $body:expr) => {
+macro_rules! by_typed {
+    ($dtype:expr, $word:ident => $body:expr, else $plain:ident => $other:expr) => {
         match $dtype {
             $crate::DType::Bool => {
                 type $word = bool;
@@ -174,28 +174,37 @@ macro_rules! by_word {
                 type $word = $crate::Variant;
                 $body
             }
-            other => match other.size() {
-                Some(1) => {
-                    type $word = u8;
-                    $body
-                }
-                Some(2) => {
-                    type $word = u16;
-                    $body
-                }
-                Some(4) => {
-                    type $word = u32;
-                    $body
-                }
-                Some(8) => {
-                    type $word = u64;
-                    $body
-                }
-                _ => {
-                    type $word = u128;
-                    $body
-                }
-            },
+            $plain => $other,
         }
+    };
+}
+
+/// Runs the body with a type alias for the [`Word`] of a dtype:
+/// `by_word!(dtype, W => copy_rows::<W>(ctx))`. One instance per element size, not per dtype.
+#[macro_export]
+macro_rules! by_word {
+    ($dtype:expr, $word:ident => $body:expr) => {
+        $crate::by_typed!($dtype, $word => $body, else plain => match plain.size() {
+            Some(1) => {
+                type $word = u8;
+                $body
+            }
+            Some(2) => {
+                type $word = u16;
+                $body
+            }
+            Some(4) => {
+                type $word = u32;
+                $body
+            }
+            Some(8) => {
+                type $word = u64;
+                $body
+            }
+            _ => {
+                type $word = u128;
+                $body
+            }
+        })
     };
 }

@@ -55,6 +55,18 @@ impl Block {
         }
     }
 
+    /// Writes rows that were put together in a buffer.
+    #[inline(always)]
+    pub(super) fn write_rows<T: Copy>(&self, buffer: &[[T; BLOCK]; BLOCK], dst: &mut [T]) {
+        for (dst, buffer) in dst.chunks_mut(self.row_len).zip(&buffer[..self.rows]) {
+            let buffer = &buffer[..self.width];
+            match <&[T; BLOCK]>::try_from(buffer) {
+                Ok(whole) => dst[..BLOCK].copy_from_slice(whole),
+                Err(_) => dst[..self.width].copy_from_slice(buffer),
+            }
+        }
+    }
+
     /// What run `i` is in the source.
     #[inline(always)]
     pub(super) fn run(&self, i: usize) -> Range<usize> {
@@ -136,13 +148,7 @@ impl<const SIZE: usize> Mover<[u8; SIZE]> for ByBytes {
                 buffer[column] = *element;
             }
         }
-        for (dst, buffer) in dst.chunks_mut(block.row_len).zip(&buffer[..block.rows]) {
-            let buffer = &buffer[..block.width];
-            match <&[[u8; SIZE]; BLOCK]>::try_from(buffer) {
-                Ok(whole) => dst[..BLOCK].copy_from_slice(whole),
-                Err(_) => dst[..block.width].copy_from_slice(buffer),
-            }
-        }
+        block.write_rows(&buffer, dst);
     }
 }
 

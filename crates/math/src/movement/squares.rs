@@ -32,13 +32,7 @@ pub(super) fn exchange_words<const SIZE: usize>(
             ..squares
         };
         exchange_squares(near, src, buffer.as_flattened_mut());
-        for (dst, buffer) in dst.chunks_mut(block.row_len).zip(&buffer[..squares.rows]) {
-            let buffer = &buffer[..squares.width];
-            match <&[[u8; SIZE]; BLOCK]>::try_from(buffer) {
-                Ok(whole) => dst[..BLOCK].copy_from_slice(whole),
-                Err(_) => dst[..squares.width].copy_from_slice(buffer),
-            }
-        }
+        squares.write_rows(&buffer, dst);
     } else {
         exchange_squares(squares, src, dst);
     }

@@ -154,8 +154,8 @@ impl Drop for Pool {
 }
 
 // SAFETY: chunks come from atomic counters of disjoint sections, which only grow up to the section's end, so they are disjoint
-// and inside `0..len`;
-// `for_each` returns or unwinds only after `unfinished` is zero, that is after each claimed body has returned.
+// and inside `0..len`; `for_each` returns or unwinds only after `unfinished` is zero, that is after each claimed body has
+// returned.
 unsafe impl Par for Pool {
     fn threads(&self) -> usize {
         self.shared.threads

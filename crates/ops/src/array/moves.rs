@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tensorfleet_math::movement::{self, Gather, Index, Updates, View};
 use tensorfleet_math::par::{Par, chunks_mut};
 use tensorfleet_status::{Result, Status, internal, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, ResourceHandle, Shape, Tensor, Variant, Word, by_word};
+use tensorfleet_tensor::{DType, Shape, Tensor, Word, by_typed, by_word};
 
 /// Elements per task of a loop that only writes.
 const GRAIN: usize = 32 * 1024;
@@ -19,28 +19,12 @@ pub(crate) fn extents(dims: &[i64]) -> Extents {
     dims.iter().map(|dim| *dim as usize).collect()
 }
 
-/// Runs the body with a type alias for the elements of a dtype that may not be written as bytes: not all of them are values.
-macro_rules! by_typed {
-    ($dtype:expr, $typed:ident => $body:expr) => {
-        match $dtype {
-            DType::Bool => {
-                type $typed = bool;
-                $body
-            }
-            DType::String => {
-                type $typed = Bytes;
-                $body
-            }
-            DType::Resource => {
-                type $typed = ResourceHandle;
-                $body
-            }
-            DType::Variant => {
-                type $typed = Variant;
-                $body
-            }
-            plain => return Err(internal!("a tensor of dtype {plain} without bytes").into()),
-        }
+/// Runs the body for elements that have no bytes to write.
+macro_rules! cloned {
+    ($dtype:expr, $word:ident => $body:expr) => {
+        by_typed!($dtype, $word => $body, else plain => {
+            return Err(internal!("a tensor of dtype {plain} without bytes").into())
+        })
     };
 }
 
@@ -56,7 +40,7 @@ pub(crate) fn copy_view(par: &dyn Par, src: &Tensor, view: &View, shape: Shape) 
         movement::copy_view_bytes(par, size, from, view, to);
         return Ok(out);
     }
-    by_typed!(src.dtype(), W => {
+    cloned!(src.dtype(), W => {
         movement::copy_view(par, src.words::<W>()?, view, out.words_mut::<W>()?);
     });
     Ok(out)
@@ -68,7 +52,7 @@ pub(crate) fn paste_view(src: &Tensor, view: &View, dst: &mut Tensor) -> Result<
         movement::paste_view_bytes(size, from, view, to);
         return Ok(());
     }
-    by_typed!(src.dtype(), W => {
+    cloned!(src.dtype(), W => {
         movement::paste_view(src.words::<W>()?, view, dst.words_mut::<W>()?);
     });
     Ok(())
@@ -90,7 +74,7 @@ pub(crate) fn concat(
         movement::concat_bytes(par, &parts, to);
         return Ok(out);
     }
-    by_typed!(dtype, W => {
+    cloned!(dtype, W => {
         let parts = parts.iter().map(|(part, row_len)| Ok((part.words::<W>()?, *row_len)));
         let parts: Vec<(&[W], usize)> = parts.collect::<Result<_>>()?;
         movement::concat(par, &parts, out.words_mut::<W>()?);
@@ -128,7 +112,7 @@ pub(crate) fn gather<I: Index>(
     if let Some((size, from, to)) = plain(params, out) {
         return Ok(movement::gather_bytes(par, size, shape, from, indices, to)?);
     }
-    by_typed!(params.dtype(), W => {
+    cloned!(params.dtype(), W => {
         let src = params.words::<W>()?;
         movement::gather(par, shape, src, indices, out.words_mut::<W>()?)?;
     });
@@ -167,7 +151,7 @@ pub(crate) fn scatter_rows(
     if let Some((size, from, to)) = plain(updates, dst) {
         return movement::scatter_update_bytes(par, size, to, row_len, rows, from).map_err(bad);
     }
-    by_typed!(updates.dtype(), W => {
+    cloned!(updates.dtype(), W => {
         let updates = Updates::Rows(updates.words::<W>()?);
         movement::scatter(par, dst.words_mut::<W>()?, row_len, rows, updates, Clone::clone_from)
             .map_err(bad)?;
@@ -195,7 +179,7 @@ pub(crate) fn pad(
         movement::pad_bytes(par, size, from, &dims, paddings, value, to);
         return Ok(out);
     }
-    by_typed!(src.dtype(), W => {
+    cloned!(src.dtype(), W => {
         let value = only(value.words::<W>()?)?;
         movement::pad(par, src.words::<W>()?, &dims, paddings, value, out.words_mut::<W>()?);
     });
@@ -215,7 +199,7 @@ pub(crate) fn remap(
         movement::remap_bytes(par, size, from, &dims, maps, to);
         return Ok(out);
     }
-    by_typed!(src.dtype(), W => {
+    cloned!(src.dtype(), W => {
         movement::remap(par, src.words::<W>()?, &dims, maps, out.words_mut::<W>()?);
     });
     Ok(out)
