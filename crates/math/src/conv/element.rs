@@ -71,6 +71,9 @@ macro_rules! reals {
 }
 reals!(f32, f64);
 
+/// Elements of a 1×1 filter from which on its gradient is cut by channels; below, by pixels.
+const MANY_CHANNELS: usize = 8 << 10;
+
 /// Sizes of the product that the convolution is, if it is one.
 fn as_product(conv: &Conv2d) -> Option<Dims> {
     let (m, k) = if conv.is_pointwise() {
@@ -88,6 +91,13 @@ fn as_product(conv: &Conv2d) -> Option<Dims> {
         n: conv.out_channels,
         k,
     })
+}
+
+/// Sizes of the product that the filter's gradient is, if it is one that has parts for all threads.
+fn as_filter_product(conv: &Conv2d) -> Option<Dims> {
+    let Dims { m, n, k } = as_product(conv)?;
+    let dims = Dims { m: k, n, k: m };
+    (conv.is_dense() || dims.m * n >= MANY_CHANNELS).then_some(dims)
 }
 
 fn forward<T: Real + Element>(
@@ -143,14 +153,11 @@ fn backprop_filter<T: Real + Element>(
     if depthwise::applies(conv) {
         return depthwise::backprop_filter(par, conv, input, grad, filter);
     }
-    if conv.is_dense() {
-        let (m, k) = (conv.input[0] * conv.input[1] * conv.in_channels, conv.batch);
-        let dims = Dims {
-            m,
-            n: conv.out_channels,
-            k,
-        };
-        let (a, b) = (Operand::transposed(input, m), Operand::new(grad, dims.n));
+    if let Some(dims) = as_filter_product(conv) {
+        let (a, b) = (
+            Operand::transposed(input, dims.m),
+            Operand::new(grad, dims.n),
+        );
         return gemm::gemm(
             par,
             dims,

@@ -1,5 +1,7 @@
 //! Row indices that come from data: checked before anything is read or written by them.
 
+use crate::num::isa::multiversion;
+
 /// An integer type for indices.
 pub trait Index: Copy + Send + Sync {
     /// The value for messages.
@@ -38,16 +40,10 @@ pub struct BadIndex {
 
 /// Checks that all `indices` are at least 0 and below `limit`.
 pub fn check_indices<I: Index>(indices: &[I], limit: usize) -> Result<(), BadIndex> {
-    let bad = |index: &I| index.position() >= limit;
-    // No early end, and nothing that vectors do not have: the common case, all good, then runs at full speed. Below a limit that
-    // is no "negative" number are those whose difference to it is one and that are none themselves.
-    let below = |index: &I| index.position().wrapping_sub(limit) & !index.position();
-    let all = indices
-        .iter()
-        .fold(usize::MAX, |all, index| all & below(index));
-    if limit <= isize::MAX as usize && all > isize::MAX as usize {
+    if limit <= isize::MAX as usize && all_below(indices, limit) {
         return Ok(());
     }
+    let bad = |index: &I| index.position() >= limit;
     match indices.iter().position(bad) {
         None => Ok(()),
         Some(position) => Err(BadIndex {
@@ -57,16 +53,26 @@ pub fn check_indices<I: Index>(indices: &[I], limit: usize) -> Result<(), BadInd
     }
 }
 
+multiversion! { fn all_below<I: Index>(indices: &[I], limit: usize) -> bool = all_below_body; }
+
+/// No early end, and nothing that vectors do not have: the common case, all good, then runs at full speed. Below a limit that is
+/// no "negative" number are those whose difference to it is one and that are none themselves.
+#[inline(always)]
+fn all_below_body<I: Index>(indices: &[I], limit: usize) -> bool {
+    let below = |index: &I| index.position().wrapping_sub(limit) & !index.position();
+    let all = indices
+        .iter()
+        .fold(usize::MAX, |all, index| all & below(index));
+    all > isize::MAX as usize
+}
+
 /// Turns rows of `depth` coordinates into row numbers of an array whose leading dimensions are `dims` (`GatherNd`, `ScatterNd`).
 ///
 /// A bad index is reported by its row; the value is its first coordinate out of range.
 ///
 /// # Panics
 /// If `indices` is not a whole number of coordinate rows.
-pub fn flatten_coordinates<I: Index>(
-    indices: &[I],
-    dims: &[usize],
-) -> Result<Vec<usize>, BadIndex> {
+pub fn flatten_coordinates<I: Index>(indices: &[I], dims: &[usize]) -> Result<Vec<i64>, BadIndex> {
     let depth = dims.len();
     if depth == 0 {
         return Ok(Vec::new());
@@ -86,7 +92,7 @@ pub fn flatten_coordinates<I: Index>(
             }
             row = row * extent + coordinate.position();
         }
-        Ok(row)
+        Ok(row as i64)
     })
     .collect()
 }
@@ -95,7 +101,7 @@ pub fn flatten_coordinates<I: Index>(
 pub fn partition_positions<I: Index>(
     partitions: &[I],
     count: usize,
-) -> Result<Vec<Vec<usize>>, BadIndex> {
+) -> Result<Vec<Vec<i64>>, BadIndex> {
     check_indices(partitions, count)?;
     let mut sizes = vec![0; count];
     for partition in partitions {
@@ -103,7 +109,7 @@ pub fn partition_positions<I: Index>(
     }
     let mut positions: Vec<_> = sizes.into_iter().map(Vec::with_capacity).collect();
     for (position, partition) in partitions.iter().enumerate() {
-        positions[partition.position()].push(position);
+        positions[partition.position()].push(position as i64);
     }
     Ok(positions)
 }

@@ -3,9 +3,12 @@
 //! The last row given for an index wins, so the others need not be written at all; those that win go to different places, and
 //! any thread may write any of them: the updates are read in order, which is what the hardware foresees.
 
+use std::iter;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::index::{BadIndex, Index, check_indices};
 use super::mover::copy_bytes;
-use super::prefetch::{AHEAD, prefetch};
 use super::scatter::{Updates, for_rows, scatter};
 use super::{by_size, stream};
 use crate::disjoint::Disjoint;
@@ -14,8 +17,8 @@ use crate::par::Par;
 
 /// Bytes of updates below which one thread does it all.
 const SERIAL: usize = 16 * 1024;
-/// Bytes of updates per task.
-const GRAIN: usize = 32 * 1024;
+/// Indices that a thread takes at a time.
+const BLOCK: usize = 1024;
 /// Words of the set of rows per index: a sparser set costs more to clear than it spares.
 const SPARSEST: usize = 8;
 
@@ -49,61 +52,68 @@ pub fn scatter_update_bytes<I: Index>(
         }
         assert_eq!(rows * row, dst.len(), "destination is not whole rows");
         check_indices(indices, rows)?;
-        write_winners(par, dst, row, indices, &beaten(indices, rows), updates);
+        write_last(par, dst, row, indices, updates);
         Ok(())
     })
 }
 
-/// For each position whether its index comes again later; the indices are below `rows`.
-fn beaten<I: Index>(indices: &[I], rows: usize) -> Vec<bool> {
-    let mut beaten = vec![false; indices.len()];
-    scratch::with(0, rows.div_ceil(32), |seen: &mut [i32]| {
-        seen.fill(0);
-        for (beaten, index) in beaten.iter_mut().zip(indices).rev() {
-            let row = index.position();
-            let word = &mut seen[row / 32];
-            *beaten = *word >> (row % 32) & 1 == 1;
-            *word |= 1 << (row % 32);
-        }
-    });
-    beaten
-}
-
-/// Writes the rows that are not beaten; the indices are good.
-fn write_winners<I: Index>(
-    par: &dyn Par,
-    dst: &mut [u8],
-    row: usize,
-    indices: &[I],
-    beaten: &[bool],
-    updates: &[u8],
-) {
+/// Writes the last row given for each index; the indices are below `rows`.
+///
+/// Whether a row is the last one depends on all that come later. So the threads take blocks from the end, and each keeps a set
+/// of the rows it has met: into it go the blocks of the others, too. Thus nobody waits for anybody, and there is time for it,
+/// as the memory takes longer to write a row than a thread to look at an index.
+fn write_last<I: Index>(par: &dyn Par, dst: &mut [u8], row: usize, indices: &[I], updates: &[u8]) {
+    let set = (dst.len() / row).div_ceil(32);
     let streams = stream::pays(dst, row);
     let table = Disjoint::new(dst);
-    par.for_each(indices.len(), GRAIN.div_ceil(row), &|range| {
-        let place = |position: usize| {
-            let first = indices[position].position() * row;
-            // SAFETY: of the positions with this index only one is not beaten, and only one task has it; others do not write
-            // or read the row.
-            unsafe { table.slice(first, row) }
-        };
-        for position in range.clone() {
-            let ahead = position + AHEAD;
-            if !streams && ahead < range.end && !beaten[ahead] {
-                prefetch(place(ahead));
+    let blocks = indices.len().div_ceil(BLOCK);
+    let taken = AtomicUsize::new(0);
+    let take = || {
+        let number = blocks.checked_sub(1 + taken.fetch_add(1, Ordering::Relaxed))?;
+        Some(number * BLOCK..indices.len().min((number + 1) * BLOCK))
+    };
+    let walk = |first: Range<usize>, seen: &mut [i32]| {
+        seen.fill(0);
+        let mut met = indices.len();
+        for block in iter::successors(Some(first), |_| take()) {
+            for index in &indices[block.end..met] {
+                see(seen, index.position());
             }
-            if beaten[position] {
-                continue;
+            met = block.start;
+            let mut again = [false; BLOCK];
+            for (position, again) in block.clone().zip(&mut again).rev() {
+                *again = see(seen, indices[position].position());
             }
-            let from = &updates[position * row..(position + 1) * row];
-            if streams {
-                stream::copy(from, place(position));
-            } else {
-                copy_bytes(from, place(position));
+            for (position, _) in block.zip(again).filter(|(_, again)| !again) {
+                let from = &updates[position * row..(position + 1) * row];
+                // SAFETY: this thread has met all later positions, and none has this index; an earlier one is not written by
+                // the thread that has it, which has met this one. So nobody else has the row.
+                let to = unsafe { table.slice(indices[position].position() * row, row) };
+                if streams {
+                    stream::copy(from, to);
+                } else {
+                    copy_bytes(from, to);
+                }
             }
         }
         if streams {
             stream::finish();
         }
+    };
+    par.for_each(par.threads().min(blocks), 1, &|walks| {
+        for _ in walks {
+            if let Some(first) = take() {
+                scratch::with(0, set, |seen| walk(first, seen));
+            }
+        }
     });
+}
+
+/// Puts `row` into the set; whether it was there.
+#[inline(always)]
+fn see(seen: &mut [i32], row: usize) -> bool {
+    let word = &mut seen[row / 32];
+    let before = *word >> (row % 32) & 1 == 1;
+    *word |= 1 << (row % 32);
+    before
 }

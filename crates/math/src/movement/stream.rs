@@ -1,6 +1,9 @@
 //! Copies that go past the caches, for places that were not read before and will not be read soon: a cache would first fetch
 //! what is overwritten anyway, and drop something else for it.
 
+#[cfg(target_arch = "x86_64")]
+use crate::num::isa::{Level, level};
+
 /// Bytes of a table that no cache holds.
 const LARGE: usize = 32 << 20;
 /// What the memory system writes at once.
@@ -18,24 +21,60 @@ pub(super) fn pays(table: &[u8], row: usize) -> bool {
 ///
 /// # Panics
 /// If the lengths differ or `dst` is not whole lines.
-#[inline(always)]
+#[inline]
 pub(super) fn copy(src: &[u8], dst: &mut [u8]) {
     assert!(src.len() == dst.len() && dst.as_ptr().addr().is_multiple_of(LINE));
+    let (from, rest) = src.as_chunks::<LINE>();
+    assert!(rest.is_empty(), "no whole lines");
+    let (to, _) = dst.as_chunks_mut::<LINE>();
     #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
-        let (from, rest) = src.as_chunks::<16>();
-        assert!(rest.is_empty(), "no whole lines");
-        let (to, _) = dst.as_chunks_mut::<16>();
+    match level() {
+        // SAFETY: the machine has AVX-512, and `to` begins with a line.
+        Level::Avx512 => unsafe { x86::copy_at_once(from, to) },
+        // SAFETY: `to` begins with a line.
+        _ => unsafe { x86::copy_by_quarters(from, to) },
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    to.copy_from_slice(from);
+}
+
+/// Lines that are stored at once go to memory as they are; parts of lines are gathered first.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        _mm_loadu_si128, _mm_stream_si128, _mm512_loadu_si512, _mm512_stream_si512,
+    };
+
+    use super::LINE;
+
+    /// # Safety
+    /// The machine has AVX-512F; `to` is aligned to lines.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn copy_at_once(from: &[[u8; LINE]], to: &mut [[u8; LINE]]) {
         for (from, to) in from.iter().zip(to) {
+            // SAFETY: a line is there; the load needs no alignment.
+            let line = unsafe { _mm512_loadu_si512(from.as_ptr().cast()) };
+            // SAFETY: there is room for a line, aligned by contract; `finish` orders the store before what follows.
+            unsafe { _mm512_stream_si512(to.as_mut_ptr().cast(), line) };
+        }
+    }
+
+    /// # Safety
+    /// `to` is aligned to lines.
+    pub(super) unsafe fn copy_by_quarters(from: &[[u8; LINE]], to: &mut [[u8; LINE]]) {
+        for (from, to) in from
+            .as_flattened()
+            .as_chunks::<16>()
+            .0
+            .iter()
+            .zip(to.as_flattened_mut().as_chunks_mut::<16>().0)
+        {
             // SAFETY: 16 bytes are there; the load needs no alignment.
             let value = unsafe { _mm_loadu_si128(from.as_ptr().cast()) };
-            // SAFETY: there is room for 16 bytes, aligned as `dst` is; `finish` orders the store before what follows.
+            // SAFETY: there is room for 16 bytes, aligned as lines are; `finish` orders the store before what follows.
             unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), value) };
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    dst.copy_from_slice(src);
 }
 
 /// Makes what [`copy`] wrote visible before anything that this thread writes later.

@@ -9,12 +9,11 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::{Gather, partition_positions};
-use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{PartialShape, Shape, Tensor};
 
 use super::gather::bad_index;
-use super::grads;
-use super::moves::{self, GatherError};
+use super::{grads, moves};
 use crate::types::MOVABLE;
 
 const TWO: &[(&str, &str)] = &[("num_partitions", "2")];
@@ -136,12 +135,7 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
                 inner: data.shape().elements_in(lead..data.rank()),
                 count: rows.len(),
             };
-            moves::gather(ctx.par(), gather, data, rows, &mut output).map_err(
-                |error| match error {
-                    GatherError::Index(bad) => internal!("row {} is out of range", bad.value),
-                    GatherError::Status(status) => status,
-                },
-            )?;
+            moves::gather(ctx.par(), gather, data, rows, &mut output)?;
             outputs.push(output);
         }
         for (index, output) in outputs.into_iter().enumerate() {

@@ -12,6 +12,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{PartialShape, Shape, Tensor};
 
+use super::row_update::row_numbers;
 use super::{grads, moves};
 use crate::types::MOVABLE;
 
@@ -152,8 +153,7 @@ fn stitch(ctx: &KernelCtx<'_>) -> Result<Tensor> {
         Tensor::zeros(first.dtype(), shape)?
     };
     for index in 0..count {
-        let indices = ctx.input(index)?.slice::<i32>()?;
-        let rows: Vec<usize> = indices.iter().map(|place| *place as usize).collect();
+        let rows = row_numbers(ctx.input(index)?)?;
         let data = ctx.input(count + index)?;
         moves::scatter_rows(ctx.par(), &mut merged, row_len, &rows, data)?;
     }

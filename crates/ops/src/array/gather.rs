@@ -13,7 +13,7 @@ use tensorfleet_status::{Code, Result, Status, invalid_argument};
 use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor};
 
 use super::gather_grad;
-use super::moves::{self, GatherError};
+use super::moves::{self, RowsError};
 use crate::types::MOVABLE;
 
 const INDICES: &[DType] = &[DType::I16, DType::I32, DType::I64];
@@ -233,10 +233,8 @@ pub(crate) fn gather_rows(
     };
     match gathered {
         Ok(()) => Ok(out),
-        Err(GatherError::Index(bad)) => {
-            Err(bad_index("indices", indices.shape(), bad, gather.limit))
-        }
-        Err(GatherError::Status(status)) => Err(status),
+        Err(RowsError::Index(bad)) => Err(bad_index("indices", indices.shape(), bad, gather.limit)),
+        Err(RowsError::Status(status)) => Err(status),
     }
 }
 

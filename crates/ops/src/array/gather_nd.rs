@@ -9,11 +9,11 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::Gather;
-use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor};
 
 use super::grads;
-use super::moves::{self, GatherError};
+use super::moves;
 use super::nd::{self, BadIndices};
 use crate::types::MOVABLE;
 
@@ -159,26 +159,13 @@ pub(crate) fn gather_nd(
     };
     let Some(kept) = found.kept else {
         let mut out = Tensor::new(params.dtype(), shape)?;
-        take_rows(ctx, gather, params, &found.rows, &mut out)?;
+        moves::gather(ctx.par(), gather, params, &found.rows, &mut out)?;
         return Ok(out);
     };
     let compact = Shape::new(&[gather.count as i64, gather.inner as i64])?;
     let mut good = Tensor::new(params.dtype(), compact)?;
-    take_rows(ctx, gather, params, &found.rows, &mut good)?;
+    moves::gather(ctx.par(), gather, params, &found.rows, &mut good)?;
     let mut out = Tensor::zeros(params.dtype(), shape)?;
     moves::scatter_rows(ctx.par(), &mut out, gather.inner, &kept, &good)?;
     Ok(out)
-}
-
-fn take_rows(
-    ctx: &KernelCtx<'_>,
-    gather: Gather,
-    params: &Tensor,
-    rows: &[usize],
-    out: &mut Tensor,
-) -> Result<()> {
-    moves::gather(ctx.par(), gather, params, rows, out).map_err(|error| match error {
-        GatherError::Index(bad) => internal!("row {} is out of range", bad.value),
-        GatherError::Status(status) => status,
-    })
 }

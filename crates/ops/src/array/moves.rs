@@ -108,7 +108,7 @@ pub(crate) fn gather<I: Index>(
     params: &Tensor,
     indices: &[I],
     out: &mut Tensor,
-) -> std::result::Result<(), GatherError> {
+) -> std::result::Result<(), RowsError> {
     if let Some((size, from, to)) = plain(params, out) {
         return Ok(movement::gather_bytes(par, size, shape, from, indices, to)?);
     }
@@ -119,42 +119,51 @@ pub(crate) fn gather<I: Index>(
     Ok(())
 }
 
-/// Why rows could not be gathered.
-pub(crate) enum GatherError {
+/// Why rows could not be gathered or scattered.
+pub(crate) enum RowsError {
     /// An index is out of range.
     Index(movement::BadIndex),
     /// Something else.
     Status(Status),
 }
 
-impl From<movement::BadIndex> for GatherError {
-    fn from(bad: movement::BadIndex) -> GatherError {
-        GatherError::Index(bad)
+impl From<movement::BadIndex> for RowsError {
+    fn from(bad: movement::BadIndex) -> RowsError {
+        RowsError::Index(bad)
     }
 }
 
-impl From<Status> for GatherError {
-    fn from(status: Status) -> GatherError {
-        GatherError::Status(status)
+impl From<Status> for RowsError {
+    fn from(status: Status) -> RowsError {
+        RowsError::Status(status)
     }
 }
 
-/// Overwrites rows of `dst`; the row numbers must be good.
+/// For rows that have been checked before.
+impl From<RowsError> for Status {
+    fn from(error: RowsError) -> Status {
+        match error {
+            RowsError::Index(bad) => internal!("row {} is out of range", bad.value),
+            RowsError::Status(status) => status,
+        }
+    }
+}
+
+/// Overwrites rows of `dst`, or none if a row number is bad.
 pub(crate) fn scatter_rows(
     par: &dyn Par,
     dst: &mut Tensor,
     row_len: usize,
-    rows: &[usize],
+    rows: &[i64],
     updates: &Tensor,
-) -> Result<()> {
-    let bad = |bad: movement::BadIndex| internal!("row {} is out of range", bad.value);
+) -> std::result::Result<(), RowsError> {
     if let Some((size, from, to)) = plain(updates, dst) {
-        return movement::scatter_update_bytes(par, size, to, row_len, rows, from).map_err(bad);
+        movement::scatter_update_bytes(par, size, to, row_len, rows, from)?;
+        return Ok(());
     }
     cloned!(updates.dtype(), W => {
         let updates = Updates::Rows(updates.words::<W>()?);
-        movement::scatter(par, dst.words_mut::<W>()?, row_len, rows, updates, Clone::clone_from)
-            .map_err(bad)?;
+        movement::scatter(par, dst.words_mut::<W>()?, row_len, rows, updates, Clone::clone_from)?;
     });
     Ok(())
 }

@@ -7,10 +7,11 @@
 use tensorfleet_kernel::Attrs;
 use tensorfleet_math::movement::{BadIndex, flatten_coordinates};
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{DType, Shape, Tensor};
+use tensorfleet_tensor::{Shape, Tensor};
 
 use super::gather::coordinates;
 use super::moves;
+use super::row_update::row_numbers;
 
 /// The policies a kernel knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,9 +36,9 @@ impl BadIndices {
 /// Row numbers by coordinates; `None` where a row of coordinates is outside.
 pub(crate) struct Rows {
     /// The row of each coordinate row.
-    pub(crate) rows: Vec<usize>,
+    pub(crate) rows: Vec<i64>,
     /// Which coordinate rows they are for; `None` for all.
-    pub(crate) kept: Option<Vec<usize>>,
+    pub(crate) kept: Option<Vec<i64>>,
 }
 
 /// The rows of a tensor with leading dimensions `dims` that `indices` name.
@@ -49,7 +50,7 @@ pub(crate) fn rows(
     policy: BadIndices,
     what: &dyn Fn() -> String,
 ) -> Result<Rows> {
-    let wide = to_wide(indices)?;
+    let wide = row_numbers(indices)?;
     let extents = moves::extents(dims);
     if dims.is_empty() {
         let count = indices.shape().elements_in(0..indices.rank() - 1);
@@ -68,7 +69,7 @@ pub(crate) fn rows(
             for (position, row) in wide.chunks_exact(dims.len()).enumerate() {
                 if let Ok(flat) = flatten_coordinates(row, &extents) {
                     rows.extend(flat);
-                    kept.push(position);
+                    kept.push(position as i64);
                 }
             }
             Ok(Rows {
@@ -77,18 +78,6 @@ pub(crate) fn rows(
             })
         }
     }
-}
-
-fn to_wide(indices: &Tensor) -> Result<Vec<i64>> {
-    macro_rules! widened {
-        ($($dtype:ident => $type:ty),*) => {
-            match indices.dtype() {
-                $(DType::$dtype => indices.slice::<$type>()?.iter().map(|index| i64::from(*index)).collect(),)*
-                _ => indices.slice::<i64>()?.to_vec(),
-            }
-        };
-    }
-    Ok(widened!(I32 => i32, I16 => i16, U16 => u16))
 }
 
 /// `indices[1,0] = [5, 2] does not index into …`.

@@ -1,14 +1,29 @@
 //! Updates of rows by number, instantiated once for each dtype: what scattering ops on tensors and on
 //! variables share.
 
+use std::borrow::Cow;
+
 use tensorfleet_math::movement::{self, Updates};
 use tensorfleet_math::num::{Num, Real};
 use tensorfleet_math::par::Par;
-use tensorfleet_status::{Result, internal, unimplemented};
+use tensorfleet_status::{Status, unimplemented};
 use tensorfleet_tensor::{Bytes, DType, Element, Tensor};
 
-use super::moves;
+use super::moves::{self, RowsError};
 use crate::{by_number, by_real};
+
+/// Indices as row numbers. One type of them is enough for all loops; the common one need not be copied for it.
+pub(crate) fn row_numbers(indices: &Tensor) -> Result<Cow<'_, [i64]>, Status> {
+    macro_rules! widened {
+        ($($dtype:ident => $type:ty),*) => {
+            match indices.dtype() {
+                $(DType::$dtype => Cow::Owned(indices.slice::<$type>()?.iter().map(|index| i64::from(*index)).collect()),)*
+                _ => Cow::Borrowed(indices.slice::<i64>()?),
+            }
+        };
+    }
+    Ok(widened!(I32 => i32, I16 => i16, U16 => u16))
+}
 
 /// What an update does to an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,17 +37,17 @@ pub(crate) enum Update {
     Max,
 }
 
-/// Applies row `i` of `updates` to row `rows[i]` of `dst`, in order. The row numbers must be good.
+/// Applies row `i` of `updates` to row `rows[i]` of `dst`, in order; nothing if a row number is bad.
 pub(crate) fn apply(
     par: &dyn Par,
     update: Update,
     dst: &mut Tensor,
     row_len: usize,
-    rows: &[usize],
+    rows: &[i64],
     updates: &Tensor,
-) -> Result<()> {
+) -> Result<(), RowsError> {
     let dtype = dst.dtype();
-    let unknown = || Err(unimplemented!("no {update:?} of rows of dtype {dtype}"));
+    let unknown = || Err(unimplemented!("no {update:?} of rows of dtype {dtype}").into());
     match (update, dtype) {
         (Update::Assign, _) => moves::scatter_rows(par, dst, row_len, rows, updates),
         (Update::Add, DType::Bool) => {
@@ -71,13 +86,13 @@ fn run<T: Element>(
     par: &dyn Par,
     dst: &mut Tensor,
     row_len: usize,
-    rows: &[usize],
+    rows: &[i64],
     updates: &Tensor,
     update: impl Fn(&mut T, &T) + Sync,
-) -> Result<()> {
+) -> Result<(), RowsError> {
     let updates = Updates::Rows(updates.slice::<T>()?);
-    movement::scatter(par, dst.slice_mut::<T>()?, row_len, rows, updates, update)
-        .map_err(|bad| internal!("row {} is out of range", bad.value))
+    movement::scatter(par, dst.slice_mut::<T>()?, row_len, rows, updates, update)?;
+    Ok(())
 }
 
 fn add<T: Num>(element: &mut T, update: &T) {

@@ -320,16 +320,16 @@ pub(crate) fn scatter(
     let found = nd::rows(indices, &shape[..depth], policy, &what)?;
     let row_len = shape.elements_in(depth..shape.rank());
     match found.kept {
-        None => row_update::apply(ctx.par(), update, output, row_len, &found.rows, updates),
+        None => row_update::apply(ctx.par(), update, output, row_len, &found.rows, updates)?,
         Some(kept) => {
-            let rows: Vec<i64> = kept.iter().map(|row| *row as i64).collect();
             let flat = Shape::new(&[(updates.elements() / row_len) as i64, row_len as i64])?;
-            let kept = Tensor::vector(&rows);
+            let kept = Tensor::vector(&kept);
             let flat = updates.clone().reshaped(flat)?;
             let good = super::gather::gather_rows(ctx, &flat, &kept, 0, 0)?;
-            row_update::apply(ctx.par(), update, output, row_len, &found.rows, &good)
+            row_update::apply(ctx.par(), update, output, row_len, &found.rows, &good)?;
         }
     }
+    Ok(())
 }
 
 /// How many leading dimensions of `output` the indices go through, if all shapes agree.

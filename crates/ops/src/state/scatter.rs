@@ -10,7 +10,7 @@
 use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
-use tensorfleet_math::movement::{BadIndex, check_indices};
+use tensorfleet_math::movement::check_indices;
 use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
@@ -18,8 +18,8 @@ use super::NO_GRADIENT;
 use super::target::{Target, settle};
 use super::variable::check_dtype;
 use crate::array::gather::bad_index;
-use crate::array::moves;
-use crate::array::row_update::{self, Update};
+use crate::array::moves::{self, RowsError};
+use crate::array::row_update::{self, Update, row_numbers};
 use crate::by_integer;
 use crate::types::{INDEX, MOVABLE, NUMBERS, REAL_NUMBERS};
 
@@ -215,22 +215,29 @@ fn scatter(ctx: &KernelCtx<'_>, var: &mut Tensor, update: Update) -> Result<()> 
     check_dtype(var, updates.dtype())?;
     check_shapes(var.shape(), indices.shape(), updates.shape())?;
     let limit = var.shape().dim(0);
-    let rows = row_numbers(indices, limit)?
-        .map_err(|bad| bad_index("indices", indices.shape(), bad, limit))?;
+    let rows = row_numbers(indices)?;
+    let bad = |bad| bad_index("indices", indices.shape(), bad, limit);
     let row_len = var.shape().elements_in(1..var.rank());
     if rows.is_empty() || row_len == 0 {
-        return Ok(());
+        return check_indices(&rows, limit).map_err(bad);
     }
     if update == Update::Div {
         check_divisors(updates)?;
     }
     settle(var);
-    if updates.rank() == 0 {
-        let shape = Shape::matrix(rows.len(), row_len)?;
-        let updates = moves::fill(ctx.par(), updates, shape)?;
-        return row_update::apply(ctx.par(), update, var, row_len, &rows, &updates);
-    }
-    row_update::apply(ctx.par(), update, var, row_len, &rows, updates)
+    let filled;
+    let updates = if updates.rank() == 0 {
+        filled = moves::fill(ctx.par(), updates, Shape::matrix(rows.len(), row_len)?)?;
+        &filled
+    } else {
+        updates
+    };
+    row_update::apply(ctx.par(), update, var, row_len, &rows, updates).map_err(
+        |error| match error {
+            RowsError::Index(index) => bad(index),
+            RowsError::Status(status) => status,
+        },
+    )
 }
 
 fn check_shapes(var: &Shape, indices: &Shape, updates: &Shape) -> Result<()> {
@@ -247,24 +254,6 @@ fn check_shapes(var: &Shape, indices: &Shape, updates: &Shape) -> Result<()> {
          updates.shape {updates}, indices.shape {indices}, params.shape {var}"
     );
     Ok(())
-}
-
-/// The indices as row numbers below `limit`.
-fn row_numbers(
-    indices: &Tensor,
-    limit: usize,
-) -> Result<std::result::Result<Vec<usize>, BadIndex>> {
-    macro_rules! checked {
-        ($type:ty) => {{
-            let indices = indices.slice::<$type>()?;
-            check_indices(indices, limit)
-                .map(|()| indices.iter().map(|index| *index as usize).collect())
-        }};
-    }
-    Ok(match indices.dtype() {
-        DType::I32 => checked!(i32),
-        _ => checked!(i64),
-    })
 }
 
 fn check_divisors(updates: &Tensor) -> Result<()> {

@@ -5,8 +5,6 @@
 //! circle. A variable whose value somebody still holds is copied first; before rows of a large one are written,
 //! readers get a moment to let go (see [`settle`]).
 
-use std::borrow::Cow;
-
 use smallvec::SmallVec;
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::BadIndex;
@@ -15,6 +13,7 @@ use tensorfleet_math::par::Par;
 use tensorfleet_status::{Code, Result, Status, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Tensor, bf16, f16};
 
+use crate::array::row_update::row_numbers;
 use crate::state::target::{Target, settle};
 use crate::{by_complex, by_float};
 
@@ -341,20 +340,6 @@ fn check_rows(var: &Tensor, grad: &Tensor, indices: &Tensor) -> Result<usize> {
         "Inner dimension should be greater than zero."
     );
     Ok(row_len)
-}
-
-fn row_numbers(indices: &Tensor) -> Result<Cow<'_, [i64]>> {
-    Ok(match indices.dtype() {
-        // One type of index is enough for all loops: widening costs nothing beside the rows.
-        DType::I32 => Cow::Owned(
-            indices
-                .slice::<i32>()?
-                .iter()
-                .map(|i| i64::from(*i))
-                .collect(),
-        ),
-        _ => Cow::Borrowed(indices.slice::<i64>()?),
-    })
 }
 
 fn scalar(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<Complex64> {

@@ -160,7 +160,9 @@ struct Limits {
 
 impl Limits {
     fn of(node: &NodeInfo) -> Result<Limits> {
-        let limit = |name: &str| Ok(usize::try_from(node.attrs.int(name)?).unwrap_or(0));
+        let limit = |name: &str| -> Result<usize> {
+            Ok(usize::try_from(node.attrs.int(name)?).unwrap_or(0))
+        };
         Ok(Limits {
             capacity: limit("capacity")?,
             bytes: limit("memory_limit")?,
