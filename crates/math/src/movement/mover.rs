@@ -160,43 +160,55 @@ impl<const SIZE: usize> Mover<[u8; SIZE]> for ByBytes {
 #[inline]
 pub(crate) fn copy_bytes(src: &[u8], dst: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if (dst.len() >= 2048 || dst.len().is_multiple_of(128)) && level() >= Level::Avx2 {
-        // SAFETY: the machine has AVX2.
-        return unsafe { avx2::copy(src, dst) };
+    if dst.len() >= 2048 || dst.len().is_multiple_of(128) {
+        match level() {
+            // SAFETY: the machine has AVX-512.
+            Level::Avx512 => return unsafe { vectors::copy512(src, dst) },
+            // SAFETY: the machine has AVX2.
+            Level::Avx2 => return unsafe { vectors::copy256(src, dst) },
+            _ => {}
+        }
     }
     dst.copy_from_slice(src);
 }
 
+/// Copies in blocks of 128 bytes, which are loaded as a whole before they are stored.
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::{__m256, _mm256_loadu_ps, _mm256_storeu_ps};
+mod vectors {
+    use std::arch::x86_64::{
+        __m256, __m512, _mm256_loadu_ps, _mm256_storeu_ps, _mm512_loadu_ps, _mm512_storeu_ps,
+    };
 
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn load(src: &[u8]) -> __m256 {
-        assert!(src.len() >= 32);
-        // SAFETY: 32 bytes are there; the load needs no alignment.
-        unsafe { _mm256_loadu_ps(src.as_ptr().cast()) }
-    }
+    const BLOCK: usize = 128;
 
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn store(dst: &mut [u8], value: __m256) {
-        assert!(dst.len() >= 32);
-        // SAFETY: there is room for 32 bytes; the store needs no alignment.
-        unsafe { _mm256_storeu_ps(dst.as_mut_ptr().cast(), value) };
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn copy(src: &[u8], dst: &mut [u8]) {
-        assert_eq!(src.len(), dst.len());
-        let (mut from, mut to) = (src.chunks_exact(128), dst.chunks_exact_mut(128));
-        for (from, to) in from.by_ref().zip(to.by_ref()) {
-            let values: [__m256; 4] = std::array::from_fn(|i| load(&from[32 * i..]));
-            for (i, value) in values.into_iter().enumerate() {
-                store(&mut to[32 * i..], value);
+    macro_rules! copy {
+        ($name:ident, $feature:literal, $vector:ty, $load:ident, $store:ident) => {
+            #[target_feature(enable = $feature)]
+            pub(super) fn $name(src: &[u8], dst: &mut [u8]) {
+                const WIDTH: usize = size_of::<$vector>();
+                assert_eq!(src.len(), dst.len());
+                let (from, rest) = src.as_chunks::<BLOCK>();
+                let (to, last) = dst.as_chunks_mut::<BLOCK>();
+                for (from, to) in from.iter().zip(to) {
+                    let values: [$vector; BLOCK / WIDTH] = std::array::from_fn(|i| {
+                        // SAFETY: so many bytes are in the block; the load needs no alignment.
+                        unsafe { $load(from[WIDTH * i..][..WIDTH].as_ptr().cast()) }
+                    });
+                    for (i, value) in values.into_iter().enumerate() {
+                        // SAFETY: there is room for so many bytes; the store needs no alignment.
+                        unsafe { $store(to[WIDTH * i..][..WIDTH].as_mut_ptr().cast(), value) };
+                    }
+                }
+                last.copy_from_slice(rest);
             }
-        }
-        to.into_remainder().copy_from_slice(from.remainder());
+        };
     }
+    copy!(copy256, "avx2", __m256, _mm256_loadu_ps, _mm256_storeu_ps);
+    copy!(
+        copy512,
+        "avx512f",
+        __m512,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps
+    );
 }
