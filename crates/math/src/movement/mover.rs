@@ -1,6 +1,7 @@
 //! How elements are copied: cloned one by one, or as plain bytes by vector moves.
 
 use std::ops::Range;
+use std::slice;
 
 use super::Item;
 use super::prefetch::prefetch;
@@ -10,7 +11,7 @@ use super::squares;
 use crate::num::isa::{Level, level};
 
 /// Edge of the blocks in which two dimensions are exchanged.
-pub(super) const BLOCK: usize = 32;
+pub(crate) const BLOCK: usize = 32;
 
 /// Side below which a block is exchanged one by one.
 pub(super) const SHORT: usize = 8;
@@ -30,12 +31,12 @@ pub(super) trait Mover<T>: Copy + Sync {
 
 /// The geometry of [`Mover::exchange`].
 #[derive(Clone, Copy)]
-pub(super) struct Block {
-    pub(super) at: isize,
-    pub(super) stride: isize,
-    pub(super) width: usize,
-    pub(super) rows: usize,
-    pub(super) row_len: usize,
+pub(crate) struct Block {
+    pub(crate) at: isize,
+    pub(crate) stride: isize,
+    pub(crate) width: usize,
+    pub(crate) rows: usize,
+    pub(crate) row_len: usize,
 }
 
 impl Block {
@@ -69,7 +70,7 @@ impl Block {
 
     /// What run `i` is in the source.
     #[inline(always)]
-    pub(super) fn run(&self, i: usize) -> Range<usize> {
+    pub(crate) fn run(&self, i: usize) -> Range<usize> {
         let from = (self.at + i as isize * self.stride) as usize;
         from..from + self.rows
     }
@@ -151,6 +152,30 @@ impl<const SIZE: usize> Mover<[u8; SIZE]> for ByBytes {
         block.write_rows(&buffer, dst);
     }
 }
+
+/// Floats, exchanged as plain bytes.
+pub(crate) trait Exchange: Sized {
+    /// As [`Mover::exchange`].
+    fn exchange(block: Block, src: &[Self], dst: &mut [Self]);
+}
+
+macro_rules! exchange_floats {
+    ($($t:ty),*) => {$(
+        impl Exchange for $t {
+            #[inline]
+            fn exchange(block: Block, src: &[Self], dst: &mut [Self]) {
+                type Cell = [u8; size_of::<$t>()];
+                // SAFETY: a float is so many bytes, which need no alignment.
+                let src = unsafe { slice::from_raw_parts(src.as_ptr().cast::<Cell>(), src.len()) };
+                // SAFETY: as above; and whatever is written is a float.
+                let dst = unsafe { slice::from_raw_parts_mut(dst.as_mut_ptr().cast::<Cell>(), dst.len()) };
+                ByBytes.exchange(block, src, dst);
+            }
+        }
+    )*};
+}
+
+exchange_floats!(f32, f64);
 
 /// Copies bytes.
 ///

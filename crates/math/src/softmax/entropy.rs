@@ -109,7 +109,7 @@ fn each_block<T: Send>(
     body: impl Fn(usize, &mut [T], &mut [T]) + Sync,
 ) {
     let rows = block_rows(columns);
-    let grain = (GRAIN / columns).max(1);
+    let grain = (GRAIN / columns).max(1).next_multiple_of(rows);
     rows2_mut(
         par,
         (loss, 1),

@@ -23,6 +23,8 @@ mod tests;
 
 use crate::par::{Par, rows_mut};
 
+use narrow::{NARROW, SIDE};
+
 pub use entropy::{BadLabel, cross_entropy, sparse_cross_entropy};
 pub use rows::SoftmaxElement;
 
@@ -59,7 +61,7 @@ fn each_block<T: Send>(
     body: impl Fn(usize, &mut [T]) + Sync,
 ) {
     let rows = block_rows(columns);
-    let grain = (GRAIN / columns.max(1)).max(1);
+    let grain = (GRAIN / columns.max(1)).max(1).next_multiple_of(rows);
     rows_mut(par, out, columns, grain, |first, out| {
         let mut at = first * columns;
         for block in out.chunks_mut(rows * columns) {
@@ -72,7 +74,12 @@ fn each_block<T: Send>(
 /// Rows of a block at most.
 const MAX_ROWS: usize = 256;
 
-/// Rows of a block: as many as make about 8 KiB of floats.
+/// Rows of a block: as many as make about 8 KiB of floats; short ones are turned by so many.
 fn block_rows(columns: usize) -> usize {
-    (2048 / columns.max(1)).clamp(1, MAX_ROWS)
+    let rows = (2048 / columns.max(1)).clamp(1, MAX_ROWS);
+    if columns <= NARROW {
+        rows - rows % SIDE
+    } else {
+        rows
+    }
 }

@@ -1,12 +1,15 @@
 //! Softmax of short rows, turned: columns lie one behind the other, so that each vector holds as many rows as it has lanes.
 
 use super::rows::{Native, Rows};
+use crate::movement::mover::{BLOCK, Block};
 use crate::num::isa::Isa;
 
 /// Rows of at most this many columns are turned.
-pub(super) const NARROW: usize = 32;
-/// Rows turned at a time.
-const SIDE: usize = 16;
+pub(super) const NARROW: usize = BLOCK;
+/// Rows turned at a time. Loops over fewer would be unrolled by the compiler, which then finds no vectors in them.
+pub(super) const SIDE: usize = 64;
+/// Columns are turned by squares with this edge, so that there may be some too many.
+const EDGE: usize = 8;
 
 /// As `softmax_body` for rows of at most [`NARROW`] columns.
 #[inline(always)]
@@ -47,76 +50,102 @@ fn each<T: Native, I: Isa>(
     out: &mut [T],
     mut finish: impl FnMut(usize, &mut [[T; SIDE]], [T; SIDE], [T; SIDE]),
 ) {
-    let mut turned = [[T::ZERO; SIDE]; NARROW];
-    let turned = &mut turned[..columns];
-    let blocks = x.chunks(SIDE * columns).zip(out.chunks_mut(SIDE * columns));
-    for (block, (x, out)) in blocks.enumerate() {
-        turn(x, turned);
-        let maxima = shift(turned);
-        for x in turned.as_flattened_mut() {
-            *x = T::exp::<I>(*x);
-        }
-        let sums = sums(turned);
-        finish(block * SIDE, turned, maxima, sums);
-        turn_back(turned, out);
+    let mut all = [[T::ZERO; SIDE]; NARROW];
+    let mut rows = [[T::ZERO; NARROW]; SIDE];
+    for first in (0..x.len() / columns).step_by(SIDE) {
+        turn(&x[first * columns..], columns, &mut all);
+        let turned = &mut all[..columns];
+        let maxima = maxima(turned);
+        let sums = exponentials::<T, I>(turned, &maxima);
+        finish(first, turned, maxima, sums);
+        turn_back(&all, columns, &mut rows, &mut out[first * columns..]);
     }
 }
 
-/// Subtracts its maximum from each row; a NaN takes no part in it.
+/// The largest element of each row; a NaN takes no part in it.
 #[inline(always)]
-fn shift<T: Native>(turned: &mut [[T; SIDE]]) -> [T; SIDE] {
+fn maxima<T: Native>(turned: &[[T; SIDE]]) -> [T; SIDE] {
     let mut maxima = [T::LOWEST; SIDE];
-    for column in turned.iter() {
+    for column in turned {
         for side in 0..SIDE {
             let (max, x) = (maxima[side], column[side]);
             maxima[side] = if x > max { x } else { max };
         }
     }
-    for column in turned {
-        for side in 0..SIDE {
-            column[side] = column[side].sub(maxima[side]);
-        }
-    }
     maxima
 }
 
+/// Makes `e^(x - max)` of each element, and gives the sum of each row.
 #[inline(always)]
-fn sums<T: Native>(turned: &[[T; SIDE]]) -> [T; SIDE] {
+fn exponentials<T: Native, I: Isa>(turned: &mut [[T; SIDE]], maxima: &[T; SIDE]) -> [T; SIDE] {
     let mut sums = [T::ZERO; SIDE];
     for column in turned {
         for side in 0..SIDE {
+            column[side] = T::exp::<I>(column[side].sub(maxima[side]));
             sums[side] = sums[side].add(column[side]);
         }
     }
     sums
 }
 
-/// Turns at most `SIDE` rows; what is missing of the last keeps its values.
+/// Turns the first `SIDE` rows, or those that there are.
 #[inline(always)]
-fn turn<T: Copy>(x: &[T], turned: &mut [[T; SIDE]]) {
-    let columns = turned.len();
-    if x.len() == SIDE * columns {
-        let rows: [&[T]; SIDE] = std::array::from_fn(|row| &x[row * columns..][..columns]);
-        for (i, column) in turned.iter_mut().enumerate() {
-            for side in 0..SIDE {
-                column[side] = rows[side][i];
-            }
-        }
-        return;
-    }
-    for (side, row) in x.chunks_exact(columns).enumerate() {
-        for (column, &x) in turned.iter_mut().zip(row) {
-            column[side] = x;
+fn turn<T: Native>(x: &[T], columns: usize, turned: &mut [[T; SIDE]; NARROW]) {
+    let mut last = [T::ZERO; BLOCK * NARROW + EDGE];
+    for first in (0..SIDE).step_by(BLOCK) {
+        let block = Block {
+            at: 0,
+            stride: columns as isize,
+            width: BLOCK,
+            rows: columns.next_multiple_of(EDGE),
+            row_len: SIDE,
+        };
+        let x = x.get(first * columns..).unwrap_or_default();
+        let turned = &mut turned.as_flattened_mut()[first..];
+        if x.len() >= block.run(BLOCK - 1).end {
+            T::exchange(block, x, turned);
+        } else {
+            let len = x.len().min(BLOCK * columns);
+            last[..len].copy_from_slice(&x[..len]);
+            T::exchange(block, &last, turned);
         }
     }
 }
 
-/// The way back.
+/// The way back, through `rows`. What is written behind a row is overwritten by the next one.
 #[inline(always)]
-fn turn_back<T: Copy>(turned: &[[T; SIDE]], out: &mut [T]) {
-    for (side, row) in out.chunks_exact_mut(turned.len()).enumerate() {
-        for (out, column) in row.iter_mut().zip(turned) {
-            *out = column[side];
+fn turn_back<T: Native>(
+    turned: &[[T; SIDE]; NARROW],
+    columns: usize,
+    rows: &mut [[T; NARROW]; SIDE],
+    out: &mut [T],
+) {
+    let width = columns.next_multiple_of(EDGE);
+    for first in (0..SIDE).step_by(BLOCK) {
+        let block = Block {
+            at: first as isize,
+            stride: SIDE as isize,
+            width,
+            rows: BLOCK,
+            row_len: NARROW,
+        };
+        T::exchange(
+            block,
+            turned.as_flattened(),
+            rows[first..].as_flattened_mut(),
+        );
+    }
+    let starts = (0..out.len()).step_by(columns);
+    for (row, start) in rows.iter().zip(starts) {
+        match out.get_mut(start..start + width) {
+            // A copy of unknown length would be a call.
+            Some(out) => {
+                let edges = out.as_chunks_mut::<EDGE>().0;
+                for (out, edge) in edges.iter_mut().zip(row.as_chunks().0) {
+                    *out = *edge;
+                }
+            }
+            None => out[start..start + columns].copy_from_slice(&row[..columns]),
         }
     }
 }

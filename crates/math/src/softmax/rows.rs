@@ -4,6 +4,7 @@ use half::{bf16, f16};
 
 use super::MAX_ROWS;
 use super::narrow::{self, NARROW};
+use crate::movement::mover::Exchange;
 use crate::num::convert::HalfOrSingle;
 use crate::num::isa::{Isa, multiversion};
 use crate::num::{Float, Num, Real, lanes};
@@ -35,7 +36,7 @@ pub trait SoftmaxElement: Float {
 }
 
 /// The type that a block is computed in.
-pub(super) trait Native: Float {
+pub(super) trait Native: Float + Exchange {
     fn exp<I: Isa>(x: Self) -> Self;
     fn ln(x: Self) -> Self;
 }
