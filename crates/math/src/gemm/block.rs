@@ -14,7 +14,7 @@ pub(super) struct Product<'a, T: 'static> {
     alpha: T,
     beta: T,
     a: Operand<'a, T>,
-    b: Operand<'a, T>,
+    pub(super) b: Operand<'a, T>,
     pub(super) c: *mut T,
     pub(super) c_stride: usize,
     pub(super) epilogue: Epilogue<'a, T>,

@@ -5,8 +5,8 @@
 //!                  the longer side of C  ──► strips, claimed by the threads one after the other ──► blocks
 //! ```
 //!
-//! Every thread packs for itself: a second copy of a panel costs less than a meeting of the threads. Strips get smaller towards
-//! the end, so that a thread that comes late or is slowed down does not hold up the rest.
+//! Every thread packs for itself, but for a large B: a second copy of a panel costs less than a meeting of the threads. Strips get
+//! smaller towards the end, so that a thread that comes late or is slowed down does not hold up the rest.
 
 use std::ops::Range;
 
@@ -21,10 +21,10 @@ pub(super) const PARALLEL_WORK: usize = 400_000;
 const STRIP_WORK: usize = PARALLEL_WORK / 2;
 /// Most strips for each thread.
 const STRIPS: usize = 32;
-/// Deepest pass: bounds what is kept of a section.
+/// Deepest pass that is sliced: bounds what is kept of a section.
 const PASS_DEPTH: usize = 800;
-/// Bytes of a section's operand that a thread keeps.
-const KEPT_BYTES: usize = 3 << 20;
+/// Bytes of a section's operand that is kept; less in tests, where products are smaller.
+const KEPT_BYTES: usize = if cfg!(test) { 3 << 20 } else { 8 << 20 };
 
 /// Runs one checked product.
 pub(super) fn run<T: Real>(par: &dyn Par, job: Job<'_, T>) {
@@ -51,19 +51,23 @@ pub(super) fn run_blocks<T: Real>(par: &dyn Par, kernels: &Kernels<T>, job: Job<
     } else {
         (kernels.columns(), kernels.rows())
     };
-    for ks in pieces(0..k, PASS_DEPTH, 1) {
+    for ks in pieces(0..k, PASS_DEPTH.max(product.whole_depth()), 1) {
         let most = KEPT_BYTES / size_of::<T>() / ks.len();
         for section in pieces(0..short, most, section_unit) {
             let work = long * section.len() * ks.len();
             let strips = (work / STRIP_WORK).clamp(par.threads(), STRIPS * par.threads());
             let grain = long.div_ceil(strips).next_multiple_of(strip_unit);
-            crew(par, long, grain, &|claims| {
-                if by_rows {
-                    product.row_strips(&ks, &section, claims);
-                } else {
+            if by_rows {
+                product.with_shared_b(par, &ks, &section, |shared_b| {
+                    crew(par, long, grain, &|claims| {
+                        product.row_strips(&ks, &section, shared_b, claims);
+                    });
+                });
+            } else {
+                crew(par, long, grain, &|claims| {
                     product.column_strips(&ks, &section, claims);
-                }
-            });
+                });
+            }
         }
     }
 }

@@ -8,7 +8,9 @@ use std::cell::Cell;
 struct Line([u8; 64]);
 
 /// What a thread keeps between calls, in bytes; more is returned to the system.
-const KEEP: usize = 8 << 20;
+const KEEP: usize = 9 << 20;
+/// Lines that a large buffer is a multiple of; a small one is a power of two.
+const LINES: usize = (1 << 20) / 64;
 
 thread_local! {
     static FREE: [Cell<Vec<Line>>; 2] = const { [Cell::new(Vec::new()), Cell::new(Vec::new())] };
@@ -34,7 +36,8 @@ pub(crate) fn with<T: Plain, R>(slot: usize, len: usize, body: impl FnOnce(&mut 
         let need = (len * size_of::<T>()).div_ceil(64);
         if lines.len() < need {
             lines.clear();
-            lines.resize(need.next_power_of_two(), Line([0; 64]));
+            let room = need.next_power_of_two().min(need.next_multiple_of(LINES));
+            lines.resize(room, Line([0; 64]));
         }
         // SAFETY: `need` lines hold `len` elements, aligned to 64, initialised, and any bits are a `T`.
         let data = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<T>(), len) };

@@ -82,6 +82,11 @@ impl<T> Kernels<T> {
         self.wide.len()
     }
 
+    /// Bytes per vector.
+    pub(crate) fn vector_bytes(&self) -> usize {
+        self.lanes * size_of::<T>()
+    }
+
     /// Columns of the widest tile.
     pub(crate) fn columns(&self) -> usize {
         2 * self.lanes
