@@ -11,6 +11,7 @@ mod data_flow;
 mod io;
 mod linalg;
 mod logging;
+mod lookup;
 mod math;
 mod nn;
 mod random;
@@ -46,6 +47,7 @@ pub static FAMILIES: &[&Family] = &[
     &io::FAMILY,
     &linalg::FAMILY,
     &logging::FAMILY,
+    &lookup::FAMILY,
     &math::FAMILY,
     &nn::FAMILY,
     &random::FAMILY,

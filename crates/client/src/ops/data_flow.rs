@@ -68,6 +68,115 @@ builder! {
     AccumulatorTakeGradient {} -> one
 }
 
+/// `Barrier`: `handle: Ref(string)`.
+///
+/// Attributes: `component_types: list(type) >= 1`.
+pub fn barrier(graph: &Graph, component_types: &[DType]) -> Barrier {
+    Barrier(
+        graph
+            .op("Barrier")
+            .attr("component_types", component_types.to_attr()),
+    )
+}
+
+builder! {
+    /// [`barrier()`] in the making.
+    Barrier {
+        /// `shapes: list(shape) >= 0 = []`.
+        shapes = "shapes": &[PartialShape];
+        /// `capacity: int = -1`.
+        capacity = "capacity": i64;
+        /// `container: string = ''`.
+        container = "container": &str;
+        /// `shared_name: string = ''`.
+        shared_name = "shared_name": &str;
+    } -> one
+}
+
+/// `BarrierClose`: of `handle: Ref(string)`.
+pub fn barrier_close(handle: impl Operand) -> BarrierClose {
+    BarrierClose(node_with("BarrierClose", handle))
+}
+
+builder! {
+    /// [`barrier_close()`] in the making.
+    BarrierClose {
+        /// `cancel_pending_enqueues: bool = false`.
+        cancel_pending_enqueues = "cancel_pending_enqueues": bool;
+    } -> none
+}
+
+/// `BarrierIncompleteSize`: `size: int32` of `handle: Ref(string)`.
+pub fn barrier_incomplete_size(handle: impl Operand) -> BarrierIncompleteSize {
+    BarrierIncompleteSize(node_with("BarrierIncompleteSize", handle))
+}
+
+builder! {
+    /// [`barrier_incomplete_size()`] in the making.
+    BarrierIncompleteSize {} -> one
+}
+
+/// `BarrierInsertMany`: of `handle: Ref(string)`, `keys: string`, `values: T`.
+///
+/// Attributes: `component_index: int`.
+///
+/// By the inputs: `T: type`.
+pub fn barrier_insert_many(
+    handle: impl Operand,
+    keys: impl Operand,
+    values: impl Operand,
+    component_index: i64,
+) -> BarrierInsertMany {
+    BarrierInsertMany(
+        node_with("BarrierInsertMany", handle)
+            .input(keys)
+            .input(values)
+            .attr("component_index", component_index.to_attr()),
+    )
+}
+
+builder! {
+    /// [`barrier_insert_many()`] in the making.
+    BarrierInsertMany {} -> none
+}
+
+/// `BarrierReadySize`: `size: int32` of `handle: Ref(string)`.
+pub fn barrier_ready_size(handle: impl Operand) -> BarrierReadySize {
+    BarrierReadySize(node_with("BarrierReadySize", handle))
+}
+
+builder! {
+    /// [`barrier_ready_size()`] in the making.
+    BarrierReadySize {} -> one
+}
+
+/// `BarrierTakeMany`: `indices: int64`, `keys: string`, `values: component_types` of `handle: Ref(string)`, `num_elements: int32`.
+///
+/// Attributes: `component_types: list(type) >= 1`.
+pub fn barrier_take_many(
+    handle: impl Operand,
+    num_elements: impl Operand,
+    component_types: &[DType],
+) -> BarrierTakeMany {
+    BarrierTakeMany(
+        node_with("BarrierTakeMany", handle)
+            .input(num_elements)
+            .attr("component_types", component_types.to_attr()),
+    )
+}
+
+builder! {
+    /// [`barrier_take_many()`] in the making.
+    BarrierTakeMany {
+        /// `allow_small_batch: bool = false`.
+        allow_small_batch = "allow_small_batch": bool;
+        /// `wait_for_incomplete: bool = false`.
+        wait_for_incomplete = "wait_for_incomplete": bool;
+        /// `timeout_ms: int = -1`.
+        timeout_ms = "timeout_ms": i64;
+    } -> BarrierTakeManyOutputs { indices, keys, values: "component_types", }
+}
+
 /// `ConditionalAccumulator`: `handle: Ref(string)`.
 ///
 /// Attributes: `dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}`, `shape: shape`.
@@ -1165,6 +1274,31 @@ builder! {
     } -> one
 }
 
+/// `Stack`: `handle: Ref(string)`.
+///
+/// Attributes: `elem_type: type`.
+pub fn stack(graph: &Graph, elem_type: DType) -> Stack {
+    Stack(graph.op("Stack").attr("elem_type", elem_type.to_attr()))
+}
+
+builder! {
+    /// [`stack()`] in the making.
+    Stack {
+        /// `stack_name: string = ''`.
+        stack_name = "stack_name": &str;
+    } -> one
+}
+
+/// `StackClose`: of `handle: Ref(string)`.
+pub fn stack_close(handle: impl Operand) -> StackClose {
+    StackClose(node_with("StackClose", handle))
+}
+
+builder! {
+    /// [`stack_close()`] in the making.
+    StackClose {} -> none
+}
+
 /// `StackCloseV2`: of `handle: resource`.
 pub fn stack_close_v2(handle: impl Operand) -> StackCloseV2 {
     StackCloseV2(node_with("StackCloseV2", handle))
@@ -1173,6 +1307,18 @@ pub fn stack_close_v2(handle: impl Operand) -> StackCloseV2 {
 builder! {
     /// [`stack_close_v2()`] in the making.
     StackCloseV2 {} -> none
+}
+
+/// `StackPop`: `elem: elem_type` of `handle: Ref(string)`.
+///
+/// Attributes: `elem_type: type`.
+pub fn stack_pop(handle: impl Operand, elem_type: DType) -> StackPop {
+    StackPop(node_with("StackPop", handle).attr("elem_type", elem_type.to_attr()))
+}
+
+builder! {
+    /// [`stack_pop()`] in the making.
+    StackPop {} -> one
 }
 
 /// `StackPopV2`: `elem: elem_type` of `handle: resource`.
@@ -1185,6 +1331,21 @@ pub fn stack_pop_v2(handle: impl Operand, elem_type: DType) -> StackPopV2 {
 builder! {
     /// [`stack_pop_v2()`] in the making.
     StackPopV2 {} -> one
+}
+
+/// `StackPush`: `output: T` of `handle: Ref(string)`, `elem: T`.
+///
+/// By the inputs: `T: type`.
+pub fn stack_push(handle: impl Operand, elem: impl Operand) -> StackPush {
+    StackPush(node_with("StackPush", handle).input(elem))
+}
+
+builder! {
+    /// [`stack_push()`] in the making.
+    StackPush {
+        /// `swap_memory: bool = false`.
+        swap_memory = "swap_memory": bool;
+    } -> one
 }
 
 /// `StackPushV2`: `output: T` of `handle: resource`, `elem: T`.

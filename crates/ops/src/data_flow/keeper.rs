@@ -1,18 +1,19 @@
 //! [`Keeper`]: how a node finds or makes the resource it hands out.
 //!
 //! With a `shared_name` the resource is found by (container, name) and outlives sessions. Without one it is
-//! the kernel's own, under the name `_<counter>_<node name>`, and leaves the resource manager with the kernel.
+//! the kernel's own, under the name `_<counter>_<node name>`, and leaves the resource manager with the kernel;
+//! unless `use_node_name_sharing` says that the node's name is shared.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tensorfleet_kernel::{KernelCtx, NodeInfo, RefVar, Resource, ResourceManager, Value};
-use tensorfleet_status::{Result, ensure};
+use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
 
 use crate::state::names::{SharedName, handle_to};
 
 /// Keeps one resource for a node.
-pub(super) struct Keeper<T> {
+pub(crate) struct Keeper<T> {
     names: SharedName,
     is_private: bool,
     kept: Mutex<Option<Kept<T>>>,
@@ -28,38 +29,29 @@ struct Kept<T> {
 
 impl<T: Resource> Keeper<T> {
     /// For the `container` and `shared_name` attributes of a node.
-    pub(super) fn of(node: &NodeInfo) -> Result<Keeper<T>> {
+    pub(crate) fn of(node: &NodeInfo) -> Result<Keeper<T>> {
+        let by_node_name = node.attrs.bool("use_node_name_sharing").unwrap_or(false);
         Ok(Keeper {
             names: SharedName::of(node)?,
-            is_private: node.attrs.str("shared_name")?.is_empty(),
+            is_private: node.attrs.str("shared_name")?.is_empty() && !by_node_name,
             kept: Mutex::new(None),
         })
     }
 
-    /// A handle that carries the resource. `make` makes it from its name, `verify` says whether one that was
-    /// already there is what the node asks for.
-    pub(super) fn handle(
-        &self,
-        ctx: &KernelCtx<'_>,
-        make: impl FnOnce(&str) -> Result<T>,
-        verify: impl FnOnce(&T) -> Result<()>,
-    ) -> Result<Tensor> {
-        let (container, name, resource) = self.get(ctx, make, verify)?;
-        Ok(handle_to(ctx, &container, &name, resource))
-    }
-
-    /// As [`handle`](Self::handle) for ops that hand out names by reference: container and name.
-    pub(super) fn name_ref(
+    /// What the node hands out: a handle that carries the resource, or container and name by reference, as its output says.
+    /// `make` makes the resource from its name, `verify` says whether one that was already there is what the node asks for.
+    pub(crate) fn value(
         &self,
         ctx: &KernelCtx<'_>,
         make: impl FnOnce(&str) -> Result<T>,
         verify: impl FnOnce(&T) -> Result<()>,
     ) -> Result<Value> {
-        let (container, name, _) = self.get(ctx, make, verify)?;
-        let var = RefVar::declared(name.clone(), DType::String, Shape::vector(2));
-        let names = [Bytes::from(container), Bytes::from(name)];
-        *var.write() = Some(Tensor::vector(&names));
-        Ok(Value::Ref(Arc::new(var)))
+        let (container, name, resource) = self.get(ctx, make, verify)?;
+        let output = ctx.node().output_types.first();
+        if !output.is_some_and(|port| port.is_ref) {
+            return Ok(handle_to(ctx, &container, &name, resource).into());
+        }
+        Ok(ref_to_names(container, name))
     }
 
     /// The container, the name and what is there.
@@ -106,24 +98,34 @@ impl<T> Drop for Keeper<T> {
 }
 
 /// The resource of input 0: named by a handle, or by container and name behind a reference.
-pub(super) fn resource<T: Resource>(ctx: &KernelCtx<'_>) -> Result<Arc<T>> {
-    let by_ref = ctx
-        .node()
-        .input_types
-        .first()
-        .is_some_and(|port| port.is_ref);
-    if !by_ref {
-        return ctx.resource(0);
+pub(crate) fn resource<T: Resource>(ctx: &KernelCtx<'_>) -> Result<Arc<T>> {
+    match names_by_ref(ctx)? {
+        Some((container, name)) => ctx.env().resources.lookup(&container, &name),
+        None => ctx.resource(0),
+    }
+}
+
+/// A reference to a container and a name.
+pub(crate) fn ref_to_names(container: String, name: String) -> Value {
+    let var = RefVar::declared(name.clone(), DType::String, Shape::vector(2));
+    let names = [Bytes::from(container), Bytes::from(name)];
+    *var.write() = Some(Tensor::vector(&names));
+    Value::Ref(Arc::new(var))
+}
+
+/// Container and name, if input 0 is a reference to them.
+pub(crate) fn names_by_ref(ctx: &KernelCtx<'_>) -> Result<Option<(String, String)>> {
+    let port = ctx.node().input_types.first();
+    if !port.is_some_and(|port| port.is_ref) {
+        return Ok(None);
     }
     let names = ctx.input_ref(0)?.get()?;
-    ensure!(
-        names.elements() == 2,
-        invalid_argument,
-        "Resource handle must have 2 elements, but had shape: {}",
-        names.shape()
-    );
-    let names = names.slice::<Bytes>()?;
-    let text = |index: usize| names.get(index).map(|name| String::from_utf8_lossy(name));
-    let (container, name) = (text(0).unwrap_or_default(), text(1).unwrap_or_default());
-    ctx.env().resources.lookup(&container, &name)
+    let [container, name] = names.slice::<Bytes>()? else {
+        return Err(invalid_argument!(
+            "Resource handle must have 2 elements, but had shape: {}",
+            names.shape()
+        ));
+    };
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Some((text(container), text(name))))
 }

@@ -1,7 +1,7 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
 mod accumulator;
-mod keeper;
+pub(crate) mod keeper;
 pub(crate) mod optional;
 mod queue;
 mod stack;
@@ -19,6 +19,7 @@ pub(crate) static FAMILY: Family = Family {
         &accumulator::ops::OPS,
         &accumulator::sparse::OPS,
         &optional::OPS,
+        &queue::barrier_ops::OPS,
         &queue::close::OPS,
         &queue::create::OPS,
         &queue::dequeue::OPS,

@@ -1,10 +1,11 @@
-//! `StackV2`, `StackPushV2`, `StackPopV2`, `StackCloseV2`: a stack of tensors that lives within a step. Gradients of loops
-//! keep there what the way back needs.
+//! `StackV2`, `StackPushV2`, `StackPopV2`, `StackCloseV2` and their older forms: a stack of tensors that lives within a
+//! step. Gradients of loops keep there what the way back needs.
 //!
 //! TensorFlow: StackV2(max_size: int32) -> handle: resource, with attrs elem_type: type, stack_name: string = "";
 //! StackPushV2(handle: resource, elem: T) -> output: T, the element itself, with attr swap_memory: bool = false (only
 //! devices with memory of their own swap); StackPopV2(handle: resource) -> elem: elem_type; StackCloseV2(handle: resource).
-//! A handle carries its stack, which ends with the last handle.
+//! A handle carries its stack, which ends with the last handle. Stack() -> handle: Ref(string) has no limit; such stacks
+//! go by a name in the step's own resources, and end with the step.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,14 +15,37 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
 use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Tensor};
 
+use super::keeper::{names_by_ref, ref_to_names};
 use crate::state::names::handle_to;
 
-pub(crate) static OPS: [OpDef; 4] = [
+pub(crate) static OPS: [OpDef; 8] = [
+    OpDef {
+        name: "Stack",
+        outputs: &["handle: Ref(string)"],
+        attrs: &["elem_type: type", "stack_name: string = ''"],
+        kernels: &[cpu(&[], build_stack)],
+        scripts: &[BY_NAME],
+        ..STACK
+    },
+    OpDef {
+        name: "StackClose",
+        inputs: &["handle: Ref(string)"],
+        kernels: &[cpu(&[], build_close)],
+        ..STACK_BY_REF
+    },
     OpDef {
         name: "StackCloseV2",
         inputs: &["handle: resource"],
         kernels: &[cpu(&[], build_close)],
         ..STACK
+    },
+    OpDef {
+        name: "StackPop",
+        inputs: &["handle: Ref(string)"],
+        outputs: &["elem: elem_type"],
+        attrs: &["elem_type: type"],
+        kernels: &[cpu(&[], build_pop)],
+        ..STACK_BY_REF
     },
     OpDef {
         name: "StackPopV2",
@@ -30,6 +54,14 @@ pub(crate) static OPS: [OpDef; 4] = [
         attrs: &["elem_type: type"],
         kernels: &[cpu(&[], build_pop)],
         ..STACK
+    },
+    OpDef {
+        name: "StackPush",
+        inputs: &["handle: Ref(string)", "elem: T"],
+        outputs: &["output: T"],
+        attrs: &["T: type", "swap_memory: bool = false"],
+        kernels: &[cpu(&[], build_push)],
+        ..STACK_BY_REF
     },
     OpDef {
         name: "StackPushV2",
@@ -58,6 +90,39 @@ const STACK: OpDef = OpDef {
     scripts: &[LAST_IN_FIRST_OUT, LIMITS],
     ..OpDef::BLANK
 };
+
+const STACK_BY_REF: OpDef = OpDef {
+    stateful: false,
+    scripts: &[BY_NAME],
+    ..STACK
+};
+
+const BY_NAME: Script = script(
+    "by reference to a name, anew in every step",
+    "s = Stack() {elem_type=DT_FLOAT, stack_name='s'}
+     t = Stack() {elem_type=DT_FLOAT, stack_name='s'}
+     x = float[2]{1, 2}
+     y = float[]{3}
+     px = StackPush(s, x)
+     py = StackPush(s, y, ^px)
+     pt = StackPush(t, y)
+     first = StackPop(s, ^py) {elem_type=DT_FLOAT}
+     second = StackPop(s, ^first) {elem_type=DT_FLOAT}
+     third = StackPop(s, ^second) {elem_type=DT_FLOAT}
+     other = StackPop(t, ^pt) {elem_type=DT_FLOAT}
+     one = int32[]{1}
+     wrong = StackPush(s, one)
+     close = StackClose(s, ^px)
+     after = StackPop(s, ^close) {elem_type=DT_FLOAT}",
+    &[
+        "fetch px, first, second, other => float[2]{1, 2}; float[]{3}; float[2]{1, 2}; float[]{3}",
+        "fetch first, second => float[]{3}; float[2]{1, 2}",
+        "fetch third fails INVALID_ARGUMENT is empty when calling Pop().",
+        "run wrong fails INVALID_ARGUMENT Must have type",
+        "run close",
+        "run after fails INVALID_ARGUMENT has already been closed.",
+    ],
+);
 
 const LAST_IN_FIRST_OUT: Script = script(
     "last in, first out, anew in every step",
@@ -103,6 +168,9 @@ const LIMITS: Script = script(
 /// What C++ calls the type.
 const TYPE_NAME: &str = "N10tensorflow5StackE";
 
+/// The container of stacks by name.
+const STACKS: &str = "_stacks";
+
 struct Stack {
     name: String,
     dtype: DType,
@@ -141,32 +209,55 @@ fn build_stack(node: &NodeInfo) -> Result<AnyKernel> {
         name => name.to_owned(),
     };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let size = ctx.input(0)?;
-        ensure!(
-            size.rank() == 0,
-            invalid_argument,
-            "Stack size must be a scalar, but had shape: {}",
-            size.shape()
-        );
+        let max_size = match ctx.num_inputs() {
+            0 => usize::MAX,
+            _ => max_size(ctx)?,
+        };
         let env = ctx.env();
         let stack = Arc::new(Stack {
             name: format!("{name}_{}", env.step_resources.unique_id()),
             dtype,
-            // A negative size means no limit.
-            max_size: usize::try_from(ctx.int(0)?).unwrap_or(usize::MAX),
+            max_size,
             elements: Mutex::new(Some(Vec::new())),
         });
-        let container = format!("__per_step_{}", env.step_id);
-        let handle = handle_to(ctx, &container, &stack.name, stack.clone());
-        ctx.set(0, handle);
+        let by_ref = ctx.node().output_types.first();
+        let value = if by_ref.is_some_and(|port| port.is_ref) {
+            env.step_resources
+                .create(STACKS, &stack.name, stack.clone())?;
+            ref_to_names(STACKS.to_owned(), stack.name.clone())
+        } else {
+            let container = format!("__per_step_{}", env.step_id);
+            handle_to(ctx, &container, &stack.name, stack.clone()).into()
+        };
+        ctx.set_value(0, value);
         Ok(())
     })
+}
+
+/// How many elements a stack may hold; a negative size means no limit.
+fn max_size(ctx: &KernelCtx<'_>) -> Result<usize> {
+    let size = ctx.input(0)?;
+    ensure!(
+        size.rank() == 0,
+        invalid_argument,
+        "Stack size must be a scalar, but had shape: {}",
+        size.shape()
+    );
+    Ok(usize::try_from(ctx.int(0)?).unwrap_or(usize::MAX))
+}
+
+/// The stack of input 0.
+fn stack(ctx: &KernelCtx<'_>) -> Result<Arc<Stack>> {
+    match names_by_ref(ctx)? {
+        Some((container, name)) => ctx.env().step_resources.lookup(&container, &name),
+        None => ctx.resource(0),
+    }
 }
 
 fn build_push(node: &NodeInfo) -> Result<AnyKernel> {
     let dtype = node.attrs.dtype("T")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let stack = ctx.resource::<Stack>(0)?;
+        let stack = stack(ctx)?;
         ensure!(
             stack.dtype == dtype,
             invalid_argument,
@@ -193,7 +284,7 @@ fn build_push(node: &NodeInfo) -> Result<AnyKernel> {
 fn build_pop(node: &NodeInfo) -> Result<AnyKernel> {
     let dtype = node.attrs.dtype("elem_type")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let stack = ctx.resource::<Stack>(0)?;
+        let stack = stack(ctx)?;
         ensure!(
             stack.dtype == dtype,
             invalid_argument,
@@ -212,7 +303,7 @@ fn build_pop(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn build_close(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        *ctx.resource::<Stack>(0)?.lock() = None;
+        *stack(ctx)?.lock() = None;
         Ok(())
     })
 }

@@ -218,7 +218,6 @@ pub(super) fn build_with(node: &NodeInfo, is_sparse: bool) -> Result<AnyKernel> 
     } else {
         Reduction::Mean
     };
-    let by_ref = node.output_types.first().is_some_and(|port| port.is_ref);
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let make = |_: &str| Ok(Accumulator::new(is_sparse, dtype, shape.clone(), reduction));
         let verify = |found: &Accumulator| {
@@ -234,11 +233,7 @@ pub(super) fn build_with(node: &NodeInfo, is_sparse: bool) -> Result<AnyKernel> 
             }
             Ok(())
         };
-        let value = if by_ref {
-            keeper.name_ref(ctx, make, verify)?
-        } else {
-            keeper.handle(ctx, make, verify)?.into()
-        };
+        let value = keeper.value(ctx, make, verify)?;
         ctx.set_value(0, value);
         Ok(())
     })

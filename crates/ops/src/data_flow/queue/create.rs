@@ -293,18 +293,12 @@ fn build_shuffle(node: &NodeInfo) -> Result<AnyKernel> {
 fn build(node: &NodeInfo, kind: Kind) -> Result<AnyKernel> {
     let spec = Spec::of(node, kind)?;
     let keeper: Keeper<Queue> = Keeper::of(node)?;
-    let by_ref = node.output_types.first().is_some_and(|port| port.is_ref);
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let op = &ctx.node().op;
         let make = |name: &str| Ok(Queue::new(name, spec.clone(), entropy));
         let verify = |queue: &Queue| queue.spec.check_shared(&queue.name, &spec, op);
-        if by_ref {
-            let names = keeper.name_ref(ctx, make, verify)?;
-            ctx.set_value(0, names);
-        } else {
-            let handle = keeper.handle(ctx, make, verify)?;
-            ctx.set(0, handle);
-        }
+        let value = keeper.value(ctx, make, verify)?;
+        ctx.set_value(0, value);
         Ok(())
     })
 }

@@ -216,7 +216,7 @@ fn build(node: &NodeInfo, work: fn(&KernelCtx<'_>, &Queue) -> Result<Work>) -> R
     })
 }
 
-fn check_types(asked: &[DType], of_queue: &[DType]) -> Result<()> {
+pub(super) fn check_types(asked: &[DType], of_queue: &[DType]) -> Result<()> {
     let names = |dtypes: &[DType]| {
         let names: Vec<&str> = dtypes.iter().map(|dtype| dtype.name()).collect();
         names.join(",")

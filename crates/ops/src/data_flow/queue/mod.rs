@@ -1,8 +1,11 @@
 //! Queues: tuples of tensors that one step puts in and another takes out.
 //!
 //! Enqueues wait for room and dequeues for elements without holding a thread. Every op exists twice: by
-//! resource handle, and in the older form by reference to a container and a name.
+//! resource handle, and in the older form by reference to a container and a name. A barrier puts tuples together before they
+//! go into a queue.
 
+mod barrier;
+pub(crate) mod barrier_ops;
 mod batch;
 pub(crate) mod close;
 pub(crate) mod create;

@@ -215,7 +215,7 @@ impl Spec {
 }
 
 /// As TensorFlow writes lists: `a, b`.
-fn list<T: std::fmt::Display>(items: &[T]) -> String {
+pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {
     let items: Vec<String> = items.iter().map(ToString::to_string).collect();
     items.join(", ")
 }
