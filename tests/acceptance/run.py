@@ -70,6 +70,7 @@ CASES = {
     "fused_mixed": Case("fused_mixed", cluster=SMALL, only=["ps"]),
     "partial_run": Case("partial_run", cluster=SMALL),
     "string_sparse": Case("string_sparse", cluster=SMALL),
+    "tables_shared": Case("tables_shared", cluster=LARGE),
     "hello_string": Case("hello_string", cluster={"local": 1}),
 }
 

@@ -14,7 +14,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Cost, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{Bytes, DType, PartialShape, Tensor};
 
 use super::barrier::Barrier;
 use super::dequeue::check_types;
@@ -233,8 +233,12 @@ const SHARED: Script = script(
 fn build_barrier(node: &NodeInfo) -> Result<AnyKernel> {
     let attrs = &node.attrs;
     let dtypes = attrs.dtypes("component_types")?;
-    let shapes = attrs.shapes("shapes")?.to_vec();
-    for shape in &shapes {
+    let mut shapes = attrs.shapes("shapes")?.to_vec();
+    for shape in &mut shapes {
+        // As TensorFlow reads the attribute: no rank is no dimensions.
+        if shape.rank().is_none() {
+            *shape = PartialShape::scalar();
+        }
         ensure!(
             shape.to_shape().is_some(),
             invalid_argument,
