@@ -28,6 +28,16 @@ builder! {
     } -> one
 }
 
+/// `DecodeBase64`: `output: string` of `input: string`.
+pub fn decode_base64(input: impl Operand) -> DecodeBase64 {
+    DecodeBase64(node_with("DecodeBase64", input))
+}
+
+builder! {
+    /// [`decode_base64()`] in the making.
+    DecodeBase64 {} -> one
+}
+
 /// `DecodePaddedRaw`: `output: out_type` of `input_bytes: string`, `fixed_length: int32`.
 ///
 /// Attributes: `out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}`.
@@ -63,6 +73,19 @@ builder! {
     DecodeRaw {
         /// `little_endian: bool = true`.
         little_endian = "little_endian": bool;
+    } -> one
+}
+
+/// `EncodeBase64`: `output: string` of `input: string`.
+pub fn encode_base64(input: impl Operand) -> EncodeBase64 {
+    EncodeBase64(node_with("EncodeBase64", input))
+}
+
+builder! {
+    /// [`encode_base64()`] in the making.
+    EncodeBase64 {
+        /// `pad: bool = false`.
+        pad = "pad": bool;
     } -> one
 }
 
@@ -207,6 +230,42 @@ builder! {
     } -> one
 }
 
+/// `StringNGrams`: `ngrams: string`, `ngrams_splits: Tsplits` of `data: string`, `data_splits: Tsplits`.
+///
+/// Attributes: `separator: string`, `ngram_widths: list(int) >= 0`, `left_pad: string`, `right_pad: string`, `pad_width: int`, `preserve_short_sequences: bool`.
+///
+/// By the inputs: `Tsplits: {int32, int64} = DT_INT64`.
+#[allow(clippy::too_many_arguments)]
+pub fn string_n_grams(
+    data: impl Operand,
+    data_splits: impl Operand,
+    separator: &str,
+    ngram_widths: &[i64],
+    left_pad: &str,
+    right_pad: &str,
+    pad_width: i64,
+    preserve_short_sequences: bool,
+) -> StringNGrams {
+    StringNGrams(
+        node_with("StringNGrams", data)
+            .input(data_splits)
+            .attr("separator", separator.to_attr())
+            .attr("ngram_widths", ngram_widths.to_attr())
+            .attr("left_pad", left_pad.to_attr())
+            .attr("right_pad", right_pad.to_attr())
+            .attr("pad_width", pad_width.to_attr())
+            .attr(
+                "preserve_short_sequences",
+                preserve_short_sequences.to_attr(),
+            ),
+    )
+}
+
+builder! {
+    /// [`string_n_grams()`] in the making.
+    StringNGrams {} -> StringNGramsOutputs { ngrams, ngrams_splits, }
+}
+
 /// `StringSplit`: `indices: int64`, `values: string`, `shape: int64` of `input: string`, `delimiter: string`.
 pub fn string_split(input: impl Operand, delimiter: impl Operand) -> StringSplit {
     StringSplit(node_with("StringSplit", input).input(delimiter))
@@ -243,6 +302,20 @@ builder! {
     StringStrip {} -> one
 }
 
+/// `StringToHashBucket`: `output: int64` of `string_tensor: string`.
+///
+/// Attributes: `num_buckets: int >= 1`.
+pub fn string_to_hash_bucket(string_tensor: impl Operand, num_buckets: i64) -> StringToHashBucket {
+    StringToHashBucket(
+        node_with("StringToHashBucket", string_tensor).attr("num_buckets", num_buckets.to_attr()),
+    )
+}
+
+builder! {
+    /// [`string_to_hash_bucket()`] in the making.
+    StringToHashBucket {} -> one
+}
+
 /// `StringToHashBucketFast`: `output: int64` of `input: string`.
 ///
 /// Attributes: `num_buckets: int >= 1`.
@@ -255,6 +328,26 @@ pub fn string_to_hash_bucket_fast(input: impl Operand, num_buckets: i64) -> Stri
 builder! {
     /// [`string_to_hash_bucket_fast()`] in the making.
     StringToHashBucketFast {} -> one
+}
+
+/// `StringToHashBucketStrong`: `output: int64` of `input: string`.
+///
+/// Attributes: `num_buckets: int >= 1`, `key: list(int)`.
+pub fn string_to_hash_bucket_strong(
+    input: impl Operand,
+    num_buckets: i64,
+    key: &[i64],
+) -> StringToHashBucketStrong {
+    StringToHashBucketStrong(
+        node_with("StringToHashBucketStrong", input)
+            .attr("num_buckets", num_buckets.to_attr())
+            .attr("key", key.to_attr()),
+    )
+}
+
+builder! {
+    /// [`string_to_hash_bucket_strong()`] in the making.
+    StringToHashBucketStrong {} -> one
 }
 
 /// `StringToNumber`: `output: out_type` of `string_tensor: string`.
@@ -295,5 +388,142 @@ builder! {
     Substr {
         /// `unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'`.
         unit = "unit": &str;
+    } -> one
+}
+
+/// `UnicodeDecode`: `row_splits: Tsplits`, `char_values: int32` of `input: string`.
+///
+/// Attributes: `input_encoding: string`.
+pub fn unicode_decode(input: impl Operand, input_encoding: &str) -> UnicodeDecode {
+    UnicodeDecode(
+        node_with("UnicodeDecode", input).attr("input_encoding", input_encoding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`unicode_decode()`] in the making.
+    UnicodeDecode {
+        /// `errors: {'strict', 'replace', 'ignore'} = 'replace'`.
+        errors = "errors": &str;
+        /// `replacement_char: int = 65533`.
+        replacement_char = "replacement_char": i64;
+        /// `replace_control_characters: bool = false`.
+        replace_control_characters = "replace_control_characters": bool;
+        /// `Tsplits: {int32, int64} = DT_INT64`.
+        tsplits = "Tsplits": DType;
+    } -> UnicodeDecodeOutputs { row_splits, char_values, }
+}
+
+/// `UnicodeDecodeWithOffsets`: `row_splits: Tsplits`, `char_values: int32`, `char_to_byte_starts: int64` of `input: string`.
+///
+/// Attributes: `input_encoding: string`.
+pub fn unicode_decode_with_offsets(
+    input: impl Operand,
+    input_encoding: &str,
+) -> UnicodeDecodeWithOffsets {
+    UnicodeDecodeWithOffsets(
+        node_with("UnicodeDecodeWithOffsets", input)
+            .attr("input_encoding", input_encoding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`unicode_decode_with_offsets()`] in the making.
+    UnicodeDecodeWithOffsets {
+        /// `errors: {'strict', 'replace', 'ignore'} = 'replace'`.
+        errors = "errors": &str;
+        /// `replacement_char: int = 65533`.
+        replacement_char = "replacement_char": i64;
+        /// `replace_control_characters: bool = false`.
+        replace_control_characters = "replace_control_characters": bool;
+        /// `Tsplits: {int32, int64} = DT_INT64`.
+        tsplits = "Tsplits": DType;
+    } -> UnicodeDecodeWithOffsetsOutputs { row_splits, char_values, char_to_byte_starts, }
+}
+
+/// `UnicodeEncode`: `output: string` of `input_values: int32`, `input_splits: Tsplits`.
+///
+/// Attributes: `output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}`.
+///
+/// By the inputs: `Tsplits: {int32, int64} = DT_INT64`.
+pub fn unicode_encode(
+    input_values: impl Operand,
+    input_splits: impl Operand,
+    output_encoding: &str,
+) -> UnicodeEncode {
+    UnicodeEncode(
+        node_with("UnicodeEncode", input_values)
+            .input(input_splits)
+            .attr("output_encoding", output_encoding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`unicode_encode()`] in the making.
+    UnicodeEncode {
+        /// `errors: {'ignore', 'replace', 'strict'} = 'replace'`.
+        errors = "errors": &str;
+        /// `replacement_char: int = 65533`.
+        replacement_char = "replacement_char": i64;
+    } -> one
+}
+
+/// `UnicodeScript`: `output: int32` of `input: int32`.
+pub fn unicode_script(input: impl Operand) -> UnicodeScript {
+    UnicodeScript(node_with("UnicodeScript", input))
+}
+
+builder! {
+    /// [`unicode_script()`] in the making.
+    UnicodeScript {} -> one
+}
+
+/// `UnicodeTranscode`: `output: string` of `input: string`.
+///
+/// Attributes: `input_encoding: string`, `output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}`.
+pub fn unicode_transcode(
+    input: impl Operand,
+    input_encoding: &str,
+    output_encoding: &str,
+) -> UnicodeTranscode {
+    UnicodeTranscode(
+        node_with("UnicodeTranscode", input)
+            .attr("input_encoding", input_encoding.to_attr())
+            .attr("output_encoding", output_encoding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`unicode_transcode()`] in the making.
+    UnicodeTranscode {
+        /// `errors: {'strict', 'replace', 'ignore'} = 'replace'`.
+        errors = "errors": &str;
+        /// `replacement_char: int = 65533`.
+        replacement_char = "replacement_char": i64;
+        /// `replace_control_characters: bool = false`.
+        replace_control_characters = "replace_control_characters": bool;
+    } -> one
+}
+
+/// `UnsortedSegmentJoin`: `output: string` of `inputs: string`, `segment_ids: Tindices`, `num_segments: Tnumsegments`.
+///
+/// By the inputs: `Tindices: {int32, int64}`, `Tnumsegments: {int32, int64} = DT_INT32`.
+pub fn unsorted_segment_join(
+    inputs: impl Operand,
+    segment_ids: impl Operand,
+    num_segments: impl Operand,
+) -> UnsortedSegmentJoin {
+    UnsortedSegmentJoin(
+        node_with("UnsortedSegmentJoin", inputs)
+            .input(segment_ids)
+            .input(num_segments),
+    )
+}
+
+builder! {
+    /// [`unsorted_segment_join()`] in the making.
+    UnsortedSegmentJoin {
+        /// `separator: string = ''`.
+        separator = "separator": &str;
     } -> one
 }

@@ -12,8 +12,8 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::cast::{Slice, SliceMut, cast};
 use tensorfleet_math::par::Serial;
-use tensorfleet_status::{Code, Result, unimplemented};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_status::{Code, Result, ensure, unimplemented};
+use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::elementwise::input_dtype;
 use crate::by_number;
@@ -177,6 +177,20 @@ pub(crate) fn doubles(tensor: &Tensor) -> Result<Vec<f64>> {
 pub(crate) fn integers(tensor: &Tensor) -> Result<Vec<i64>> {
     let mut out = vec![0; tensor.elements()];
     cast(&Serial, numbers(tensor)?, SliceMut::I64(&mut out), false);
+    Ok(out)
+}
+
+/// A tensor of these integers as `dtype`, which wrap where they do not fit.
+pub(crate) fn from_integers(values: &[i64], dtype: DType, shape: Shape) -> Result<Tensor> {
+    let mut out = Tensor::new(dtype, shape)?;
+    ensure!(
+        out.elements() == values.len(),
+        internal,
+        "{} integers for shape {}",
+        values.len(),
+        out.shape()
+    );
+    cast(&Serial, values.into(), numbers_mut(&mut out)?, false);
     Ok(out)
 }
 

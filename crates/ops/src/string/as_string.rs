@@ -5,7 +5,7 @@
 use tensorfleet_graph::example::{bools, c64s, ex, ex_attrs, ex_err, f32s, i32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::{Code, Result, invalid_argument, unimplemented};
+use tensorfleet_status::{Code, Result, ensure, invalid_argument, unimplemented};
 use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Tensor, bf16, f16};
 
 pub(crate) static OP: OpDef = OpDef {
@@ -74,6 +74,39 @@ pub(crate) static OP: OpDef = OpDef {
             &[i32s(&[2], &[42, -7])],
             &[strs(&[2], &["00042", "-0007"])],
         ),
+        ex_attrs(
+            "to the left",
+            &[("width", "4"), ("fill", "'-'")],
+            &[i32s(&[2], &[42, -7])],
+            &[strs(&[2], &["42  ", "-7  "])],
+        ),
+        ex_attrs(
+            "signs",
+            &[("width", "4"), ("fill", "'+'")],
+            &[i32s(&[3], &[42, -7, 0])],
+            &[strs(&[3], &[" +42", "  -7", "  +0"])],
+        ),
+        ex_err(
+            "digits of integers",
+            &[("precision", "2")],
+            &[i32s(&[1], &[1])],
+            Code::InvalidArgument,
+            "precision not supported for datatype int32",
+        ),
+        ex_err(
+            "style of integers",
+            &[("shortest", "true")],
+            &[i32s(&[1], &[1])],
+            Code::InvalidArgument,
+            "scientific and shortest format not supported for datatype int32",
+        ),
+        ex_err(
+            "fill",
+            &[("fill", "'x'")],
+            &[i32s(&[1], &[1])],
+            Code::InvalidArgument,
+            "Fill argument not supported",
+        ),
         ex_err(
             "two styles",
             &[("scientific", "true"), ("shortest", "true")],
@@ -97,6 +130,7 @@ struct Format {
     style: Style,
     precision: Option<usize>,
     width: usize,
+    /// One of printf's flags, or none.
     fill: u8,
 }
 
@@ -113,10 +147,29 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         return Err(unimplemented!("variants cannot be written as text"));
     }
     let fill = attrs.bytes("fill")?;
-    if fill.len() > 1 {
-        return Err(invalid_argument!(
-            "Fill string must be one or fewer characters"
-        ));
+    ensure!(
+        fill.len() <= 1,
+        invalid_argument,
+        "Fill string must be one or fewer characters"
+    );
+    let fill = fill.first().copied().unwrap_or(0);
+    ensure!(
+        b"\0 +-0#".contains(&fill),
+        invalid_argument,
+        "Fill argument not supported: \"{}\"",
+        char::from(fill)
+    );
+    if !(dtype == DType::String || dtype.is_floating() || dtype.is_complex()) {
+        ensure!(
+            !(scientific || shortest),
+            invalid_argument,
+            "scientific and shortest format not supported for datatype {dtype}"
+        );
+        ensure!(
+            attrs.int("precision")? < 0,
+            invalid_argument,
+            "precision not supported for datatype {dtype}"
+        );
     }
     let format = Format {
         style: if scientific {
@@ -128,7 +181,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         },
         precision: usize::try_from(attrs.int("precision")?).ok(),
         width: usize::try_from(attrs.int("width")?).unwrap_or(0),
-        fill: fill.first().copied().unwrap_or(b' '),
+        fill,
     };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
@@ -196,16 +249,20 @@ impl Format {
         }
     }
 
+    /// Sign and width as printf's flags want them.
     fn pad(&self, text: String) -> String {
-        if text.len() >= self.width {
-            return text;
-        }
-        let missing = self.width - text.len();
-        let filling = String::from(char::from(self.fill)).repeat(missing);
-        // Zeros go between sign and digits, as printf puts them.
-        match text.strip_prefix('-').filter(|_| self.fill == b'0') {
-            Some(digits) => format!("-{filling}{digits}"),
-            None => format!("{filling}{text}"),
+        let is_positive = text.starts_with(|first: char| first.is_ascii_digit());
+        let text = match self.fill {
+            b'+' if is_positive => format!("+{text}"),
+            b' ' if is_positive => format!(" {text}"),
+            _ => text,
+        };
+        let missing = self.width.saturating_sub(text.len());
+        let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
+        match self.fill {
+            b'0' => format!("{sign}{}{digits}", "0".repeat(missing)),
+            b'-' => format!("{text}{}", " ".repeat(missing)),
+            _ => format!("{}{text}", " ".repeat(missing)),
         }
     }
 }

@@ -5,7 +5,7 @@ const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
 /// The fingerprint of some bytes.
-pub(super) fn fingerprint64(data: &[u8]) -> u64 {
+pub(crate) fn fingerprint64(data: &[u8]) -> u64 {
     match data.len() {
         0..=16 => up_to_16(data),
         17..=32 => up_to_32(data),

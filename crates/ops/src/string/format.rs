@@ -181,7 +181,7 @@ fn write_scalar(tensor: &Tensor, index: usize, text: &mut String) {
         DType::String => {
             if let Some(value) = at::<Bytes>(tensor, index) {
                 text.push('"');
-                let _ = write!(text, "{}", value.escape_ascii());
+                escape(value, text);
                 text.push('"');
             }
             return;
@@ -199,6 +199,22 @@ fn write_scalar(tensor: &Tensor, index: usize, text: &mut String) {
         text.push_str(&number(f64::from(value), [6, 9], |text| {
             text.parse::<f32>() == Ok(value)
         }));
+    }
+}
+
+/// As in C, but for characters beyond ASCII, which stay.
+fn escape(value: &[u8], text: &mut String) {
+    for character in String::from_utf8_lossy(value).chars() {
+        match character {
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '"' | '\'' | '\\' => text.extend(['\\', character]),
+            '\0'..' ' | '\x7f' => {
+                let _ = write!(text, "\\{:03o}", u32::from(character));
+            }
+            _ => text.push(character),
+        }
     }
 }
 

@@ -1,18 +1,23 @@
 //! Text.
 
 mod as_string;
+mod base64;
 mod case;
 mod decode_raw;
-mod farm_hash;
+pub(crate) mod farm_hash;
 mod format;
 mod hash_bucket;
+pub(crate) mod hashes;
 mod join;
 mod length;
+mod ngrams;
 mod reduce_join;
 mod regex_ops;
+mod segment_join;
 mod split;
 mod substr;
 mod to_number;
+mod unicode;
 
 use crate::Family;
 
@@ -23,16 +28,23 @@ pub(crate) static FAMILY: Family = Family {
         &format::OP,
         &join::OP,
         &length::OP,
+        &ngrams::OP,
         &reduce_join::OP,
+        &segment_join::OP,
         &substr::OP,
         &to_number::OP,
+        &unicode::encode::OP,
+        &unicode::script::OP,
+        &unicode::transcode::OP,
     ],
     tables: &[
+        &base64::OPS,
         &case::OPS,
         &decode_raw::OPS,
         &hash_bucket::OPS,
         &regex_ops::OPS,
         &split::OPS,
+        &unicode::decode::OPS,
     ],
 };
 

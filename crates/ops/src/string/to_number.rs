@@ -34,6 +34,11 @@ pub(crate) static OP: OpDef = OpDef {
             &[strs(&[4], &["1.5", " -2 ", "1e3", "inf"])],
             &[f32s(&[4], &[1.5, -2.0, 1000.0, f64::INFINITY])],
         ),
+        ex(
+            "sixteen digits",
+            &[strs(&[2], &["0xF", "-0x10"])],
+            &[f32s(&[2], &[15.0, -16.0])],
+        ),
         ex_attrs(
             "integers",
             &[("out_type", "int32")],
@@ -60,24 +65,35 @@ pub(crate) static OP: OpDef = OpDef {
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     match node.attrs.dtype("out_type")? {
-        DType::F32 => parse::<f32>(),
-        DType::F64 => parse::<f64>(),
-        DType::I32 => parse::<i32>(),
-        DType::I64 => parse::<i64>(),
-        DType::U32 => parse::<u32>(),
-        DType::U64 => parse::<u64>(),
+        DType::F32 => parse(|text| text.parse().ok().or(hexadecimal(text).map(|n| n as f32))),
+        DType::F64 => parse(|text| text.parse().ok().or(hexadecimal(text))),
+        DType::I32 => parse::<i32>(|text| text.parse().ok()),
+        DType::I64 => parse::<i64>(|text| text.parse().ok()),
+        DType::U32 => parse::<u32>(|text| text.parse().ok()),
+        DType::U64 => parse::<u64>(|text| text.parse().ok()),
         other => Err(internal!("numbers of {other} are not read")),
     }
 }
 
-fn parse<T: Element + std::str::FromStr>() -> Result<AnyKernel> {
-    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+fn parse<T: Element>(read: fn(&str) -> Option<T>) -> Result<AnyKernel> {
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         map(ctx, |value: &Bytes| {
             let text = String::from_utf8_lossy(value);
-            let parsed = text.trim().parse::<T>();
-            parsed.map_err(|_| {
+            read(text.trim()).ok_or_else(|| {
                 invalid_argument!("StringToNumberOp could not correctly convert string: {text}")
             })
         })
     })
+}
+
+/// `0xF`, which only floats may be written as.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1.0, digits),
+        None => (1.0, text),
+    };
+    let digits = digits.strip_prefix("0x").or(digits.strip_prefix("0X"))?;
+    let is_number = digits.starts_with(|first: char| first.is_ascii_hexdigit());
+    let number = u64::from_str_radix(digits, 16).ok().filter(|_| is_number)?;
+    Some(sign * number as f64)
 }
