@@ -6,6 +6,7 @@ pub mod broadcast;
 pub mod cast;
 pub mod conv;
 mod disjoint;
+pub mod fft;
 pub mod gemm;
 pub mod linalg;
 pub mod movement;

@@ -16,6 +16,7 @@ mod math;
 mod nn;
 mod random;
 mod refused;
+mod signal;
 mod sparse;
 mod state;
 mod string;
@@ -51,6 +52,7 @@ pub static FAMILIES: &[&Family] = &[
     &math::FAMILY,
     &nn::FAMILY,
     &random::FAMILY,
+    &signal::FAMILY,
     &sparse::FAMILY,
     &state::FAMILY,
     &string::FAMILY,

@@ -309,6 +309,150 @@ builder! {
     } -> one
 }
 
+/// `BesselI0`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_i0(x: impl Operand) -> BesselI0 {
+    BesselI0(node_with("BesselI0", x))
+}
+
+builder! {
+    /// [`bessel_i0()`] in the making.
+    BesselI0 {} -> one
+}
+
+/// `BesselI0e`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_i0e(x: impl Operand) -> BesselI0e {
+    BesselI0e(node_with("BesselI0e", x))
+}
+
+builder! {
+    /// [`bessel_i0e()`] in the making.
+    BesselI0e {} -> one
+}
+
+/// `BesselI1`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_i1(x: impl Operand) -> BesselI1 {
+    BesselI1(node_with("BesselI1", x))
+}
+
+builder! {
+    /// [`bessel_i1()`] in the making.
+    BesselI1 {} -> one
+}
+
+/// `BesselI1e`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_i1e(x: impl Operand) -> BesselI1e {
+    BesselI1e(node_with("BesselI1e", x))
+}
+
+builder! {
+    /// [`bessel_i1e()`] in the making.
+    BesselI1e {} -> one
+}
+
+/// `BesselJ0`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_j0(x: impl Operand) -> BesselJ0 {
+    BesselJ0(node_with("BesselJ0", x))
+}
+
+builder! {
+    /// [`bessel_j0()`] in the making.
+    BesselJ0 {} -> one
+}
+
+/// `BesselJ1`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_j1(x: impl Operand) -> BesselJ1 {
+    BesselJ1(node_with("BesselJ1", x))
+}
+
+builder! {
+    /// [`bessel_j1()`] in the making.
+    BesselJ1 {} -> one
+}
+
+/// `BesselK0`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_k0(x: impl Operand) -> BesselK0 {
+    BesselK0(node_with("BesselK0", x))
+}
+
+builder! {
+    /// [`bessel_k0()`] in the making.
+    BesselK0 {} -> one
+}
+
+/// `BesselK0e`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_k0e(x: impl Operand) -> BesselK0e {
+    BesselK0e(node_with("BesselK0e", x))
+}
+
+builder! {
+    /// [`bessel_k0e()`] in the making.
+    BesselK0e {} -> one
+}
+
+/// `BesselK1`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_k1(x: impl Operand) -> BesselK1 {
+    BesselK1(node_with("BesselK1", x))
+}
+
+builder! {
+    /// [`bessel_k1()`] in the making.
+    BesselK1 {} -> one
+}
+
+/// `BesselK1e`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_k1e(x: impl Operand) -> BesselK1e {
+    BesselK1e(node_with("BesselK1e", x))
+}
+
+builder! {
+    /// [`bessel_k1e()`] in the making.
+    BesselK1e {} -> one
+}
+
+/// `BesselY0`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_y0(x: impl Operand) -> BesselY0 {
+    BesselY0(node_with("BesselY0", x))
+}
+
+builder! {
+    /// [`bessel_y0()`] in the making.
+    BesselY0 {} -> one
+}
+
+/// `BesselY1`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn bessel_y1(x: impl Operand) -> BesselY1 {
+    BesselY1(node_with("BesselY1", x))
+}
+
+builder! {
+    /// [`bessel_y1()`] in the making.
+    BesselY1 {} -> one
+}
+
 /// `Betainc`: `z: T` of `a: T`, `b: T`, `x: T`.
 ///
 /// By the inputs: `T: {float, double}`.
@@ -577,6 +721,18 @@ builder! {
     } -> one
 }
 
+/// `Dawsn`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn dawsn(x: impl Operand) -> Dawsn {
+    Dawsn(node_with("Dawsn", x))
+}
+
+builder! {
+    /// [`dawsn()`] in the making.
+    Dawsn {} -> one
+}
+
 /// `Digamma`: `y: T` of `x: T`.
 ///
 /// By the inputs: `T: {bfloat16, half, float, double}`.
@@ -705,6 +861,18 @@ builder! {
     Exp {} -> one
 }
 
+/// `Expint`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn expint(x: impl Operand) -> Expint {
+    Expint(node_with("Expint", x))
+}
+
+builder! {
+    /// [`expint()`] in the making.
+    Expint {} -> one
+}
+
 /// `Expm1`: `y: T` of `x: T`.
 ///
 /// By the inputs: `T: {bfloat16, half, float, double, complex64, complex128}`.
@@ -751,6 +919,30 @@ pub fn floor_mod(x: impl Operand, y: impl Operand) -> FloorMod {
 builder! {
     /// [`floor_mod()`] in the making.
     FloorMod {} -> one
+}
+
+/// `FresnelCos`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn fresnel_cos(x: impl Operand) -> FresnelCos {
+    FresnelCos(node_with("FresnelCos", x))
+}
+
+builder! {
+    /// [`fresnel_cos()`] in the making.
+    FresnelCos {} -> one
+}
+
+/// `FresnelSin`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn fresnel_sin(x: impl Operand) -> FresnelSin {
+    FresnelSin(node_with("FresnelSin", x))
+}
+
+builder! {
+    /// [`fresnel_sin()`] in the making.
+    FresnelSin {} -> one
 }
 
 /// `Greater`: `z: bool` of `x: T`, `y: T`.
@@ -1265,6 +1457,18 @@ builder! {
     } -> one
 }
 
+/// `RandomGammaGrad`: `output: T` of `alpha: T`, `sample: T`.
+///
+/// By the inputs: `T: {float, double}`.
+pub fn random_gamma_grad(alpha: impl Operand, sample: impl Operand) -> RandomGammaGrad {
+    RandomGammaGrad(node_with("RandomGammaGrad", alpha).input(sample))
+}
+
+builder! {
+    /// [`random_gamma_grad()`] in the making.
+    RandomGammaGrad {} -> one
+}
+
 /// `Real`: `output: Tout` of `input: T`.
 ///
 /// By the inputs: `T: {complex64, complex128} = DT_COMPLEX64`.
@@ -1770,6 +1974,18 @@ builder! {
         /// `sparse_gradient: bool = false`.
         sparse_gradient = "sparse_gradient": bool;
     } -> one
+}
+
+/// `Spence`: `y: T` of `x: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn spence(x: impl Operand) -> Spence {
+    Spence(node_with("Spence", x))
+}
+
+builder! {
+    /// [`spence()`] in the making.
+    Spence {} -> one
 }
 
 /// `Sqrt`: `y: T` of `x: T`.

@@ -37,6 +37,8 @@ mod lookup;
 mod math;
 mod nn;
 mod random;
+mod signal;
+
 mod sparse;
 mod state;
 mod string;
@@ -54,6 +56,7 @@ pub use lookup::*;
 pub use math::*;
 pub use nn::*;
 pub use random::*;
+pub use signal::*;
 pub use sparse::*;
 pub use state::*;
 pub use string::*;

@@ -21,8 +21,8 @@ pub fn igammac(a: f64, x: f64) -> f64 {
         _ if !is_inside(a, x) => f64::NAN,
         _ if x == 0.0 => 1.0,
         _ if x == f64::INFINITY => 0.0,
-        true => fraction(a, x).value,
-        false => 1.0 - series(a, x).value,
+        true => (fraction(a, x) * front(a, x)).value,
+        false => 1.0 - (series(a, x) * front(a, x)).value,
     }
 }
 
@@ -36,8 +36,25 @@ fn lower(a: f64, x: f64) -> Dual {
         _ if !is_inside(a, x) => Dual::constant(f64::NAN).with_slope(f64::NAN),
         _ if x == 0.0 => Dual::constant(0.0),
         _ if x == f64::INFINITY => Dual::constant(1.0),
-        true => Dual::constant(1.0) - fraction(a, x),
-        false => series(a, x),
+        true => Dual::constant(1.0) - fraction(a, x) * front(a, x),
+        false => series(a, x) * front(a, x),
+    }
+}
+
+/// By how much a gamma sample `x` of parameter `a` changes with `a` if the probability of smaller ones is kept.
+pub fn gamma_sample_grad(a: f64, x: f64) -> f64 {
+    if x == 0.0 {
+        return 0.0;
+    }
+    if !is_inside(a, x) {
+        return f64::NAN;
+    }
+    // The derivatives of the lower function by both arguments share a factor that may be too small to divide by.
+    let slope = x.ln() - digamma(a);
+    let along = |part: Dual| part.slope + part.value * slope;
+    match is_far(a, x) {
+        true => x * along(fraction(a, x)),
+        false => -x * along(series(a, x)),
     }
 }
 
@@ -115,7 +132,7 @@ fn front(a: f64, x: f64) -> Dual {
     Dual::constant(value).with_slope(value * (x.ln() - digamma(a)))
 }
 
-/// The lower function by its power series.
+/// The lower function by its power series, without [`front`].
 fn series(a: f64, x: f64) -> Dual {
     let one = Dual::constant(1.0);
     let from = Dual::constant(a).with_slope(1.0);
@@ -129,10 +146,10 @@ fn series(a: f64, x: f64) -> Dual {
             break;
         }
     }
-    front(a, x) * sum / from
+    sum / from
 }
 
-/// The upper function by its continued fraction.
+/// The upper function by its continued fraction, without [`front`].
 fn fraction(a: f64, x: f64) -> Dual {
     const BIG: f64 = 1e150;
     let (one, two) = (Dual::constant(1.0), Dual::constant(2.0));
@@ -162,5 +179,5 @@ fn fraction(a: f64, x: f64) -> Dual {
             (p, q) = (p * small, q * small);
         }
     }
-    ratio * front(a, x)
+    ratio
 }

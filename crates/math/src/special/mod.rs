@@ -1,5 +1,5 @@
-//! Special functions of several arguments, one value at a time in double precision: incomplete gamma and beta functions, the
-//! Hurwitz zeta function, derivatives of the digamma function.
+//! Special functions one value at a time in double precision: incomplete gamma and beta functions, the Hurwitz zeta function,
+//! derivatives of the digamma function, Bessel functions, integrals without elementary form.
 //!
 //! ```
 //! use tensorfleet_math::special::{betainc, igamma, zeta};
@@ -8,11 +8,15 @@
 //! assert!((betainc(2.0, 2.0, 0.5) - 0.5).abs() < 1e-14);
 //! ```
 
+mod bessel;
 mod gamma;
+mod integrals;
 #[cfg(test)]
 mod tests;
 
-pub use gamma::{igamma, igamma_grad_a, igammac};
+pub use bessel::{i0, i0e, i1, i1e, j0, j1, k0, k0e, k1, k1e, y0, y1};
+pub use gamma::{gamma_sample_grad, igamma, igamma_grad_a, igammac};
+pub use integrals::{dawsn, expint, fresnel_cos, fresnel_sin, spence};
 
 use crate::num::special::{digamma, lgamma};
 

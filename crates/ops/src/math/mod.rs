@@ -17,8 +17,8 @@ mod logical;
 pub(crate) mod matmul;
 mod reduce;
 mod segment;
-mod special;
-mod unary;
+pub(crate) mod special;
+pub(crate) mod unary;
 
 use crate::Family;
 
@@ -60,8 +60,10 @@ pub(crate) static FAMILY: Family = Family {
         &segment::unsorted::OPS,
         &special::OPS,
         &unary::basic::OPS,
+        &unary::bessel::OPS,
         &unary::exponential::OPS,
         &unary::hyperbolic::OPS,
+        &unary::integrals::OPS,
         &unary::predicate::OPS,
         &unary::special::OPS,
         &unary::trigonometric::OPS,

@@ -1,7 +1,7 @@
-//! Special functions of two and three arguments.
+//! Special functions of two and three arguments, and the kernel of those of one.
 //!
 //! TensorFlow: Igamma, Igammac, IgammaGradA(a: T, x: T) -> z: T; Polygamma(a: T, x: T) -> z: T; Zeta(x: T, q: T) -> z: T;
-//! Betainc(a: T, b: T, x: T) -> z: T; kernels for float and double. Computed in double precision. `Betainc` wants equal shapes
+//! Betainc(a: T, b: T, x: T) -> z: T; RandomGammaGrad(alpha: T, sample: T) -> output: T; kernels for float and double. Computed in double precision. `Betainc` wants equal shapes
 //! or scalars, the others broadcast.
 
 use tensorfleet_graph::example::{ex_err, ex_ref, f32s, f64s, ramp, x};
@@ -16,13 +16,14 @@ use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::calculus::Calculus;
 use super::elementwise::{broadcast, expanded, input_dtype, no_function};
+use crate::by_float;
 use crate::types::SINGLE_AND_DOUBLE;
 
 /// Literals with a dtype where TensorFlow knows the gradient of the last input only: differences would find the others.
 const POWERS: &[f64] = &[1.5, 2.0, 3.0, 8.0];
 const STARTS: &[f64] = &[0.5, 2.0, 3.5, 5.0];
 
-pub(crate) static OPS: [OpDef; 6] = [
+pub(crate) static OPS: [OpDef; 7] = [
     OpDef {
         name: "Igamma",
         gradient: Gradient::Rule(|g| igamma_grad(g, false)),
@@ -68,6 +69,25 @@ pub(crate) static OPS: [OpDef; 6] = [
             &[],
             &[x(&[3, 1], &[0.5, 1.0, 3.0]), ramp(&[4], 0.5, 2.5)],
         )],
+        ..GAMMA
+    },
+    OpDef {
+        name: "RandomGammaGrad",
+        inputs: &["alpha: T", "sample: T"],
+        outputs: &["output: T"],
+        attrs: &["T: {float, double}"],
+        kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
+            build(node, special::gamma_sample_grad)
+        })],
+        exactness: Exactness::Relative(1e-4),
+        examples: &[
+            ex_ref(
+                "grid",
+                &[],
+                &[x(&[3, 1], &[0.5, 1.0, 3.0]), ramp(&[4], 0.5, 2.5)],
+            ),
+            ex_ref("at zero", &[], &[x(&[1], &[2.0]), x(&[1], &[0.0])]),
+        ],
         ..GAMMA
     },
     OpDef {
@@ -245,6 +265,25 @@ fn build_of<T: Element + Float>(f: fn(f64, f64) -> f64) -> Result<AnyKernel> {
             }
         });
         ctx.set(0, z);
+        Ok(())
+    })
+}
+
+/// The kernel of a function of one input, computed in double precision.
+pub(crate) fn by_double(node: &NodeInfo, f: fn(f64) -> f64) -> Result<AnyKernel> {
+    let dtype = input_dtype(node);
+    by_float!(dtype, T => one_by_one::<T>(f), else => Err(no_function(&node.op, dtype)))
+}
+
+fn one_by_one<T: Element + Float>(f: fn(f64) -> f64) -> Result<AnyKernel> {
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let mut x = ctx.take(0)?;
+        chunks_mut(ctx.par(), x.slice_mut::<T>()?, 256, |_, values| {
+            for value in values {
+                *value = T::from_f64(f(value.to_f64()));
+            }
+        });
+        ctx.set(0, x);
         Ok(())
     })
 }

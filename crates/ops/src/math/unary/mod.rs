@@ -1,9 +1,11 @@
 //! Elementwise functions of one input, in tables by kind.
 
 pub(crate) mod basic;
+pub(crate) mod bessel;
 pub(crate) mod composition;
 pub(crate) mod exponential;
 pub(crate) mod hyperbolic;
+pub(crate) mod integrals;
 pub(crate) mod predicate;
 pub(crate) mod special;
 pub(crate) mod trigonometric;
