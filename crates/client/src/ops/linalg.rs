@@ -33,6 +33,18 @@ builder! {
     Cholesky {} -> one
 }
 
+/// `CholeskyGrad`: `output: T` of `l: T`, `grad: T`.
+///
+/// By the inputs: `T: {half, float, double}`.
+pub fn cholesky_grad(l: impl Operand, grad: impl Operand) -> CholeskyGrad {
+    CholeskyGrad(node_with("CholeskyGrad", l).input(grad))
+}
+
+builder! {
+    /// [`cholesky_grad()`] in the making.
+    CholeskyGrad {} -> one
+}
+
 /// `Eig`: `e: Tout`, `v: Tout` of `input: T`.
 ///
 /// Attributes: `Tout: {complex64, complex128}`.
@@ -104,6 +116,18 @@ builder! {
     } -> one
 }
 
+/// `MatrixLogarithm`: `output: T` of `input: T`.
+///
+/// By the inputs: `T: {complex64, complex128}`.
+pub fn matrix_logarithm(input: impl Operand) -> MatrixLogarithm {
+    MatrixLogarithm(node_with("MatrixLogarithm", input))
+}
+
+builder! {
+    /// [`matrix_logarithm()`] in the making.
+    MatrixLogarithm {} -> one
+}
+
 /// `MatrixSolve`: `output: T` of `matrix: T`, `rhs: T`.
 ///
 /// By the inputs: `T: {double, float, half, complex64, complex128}`.
@@ -142,6 +166,18 @@ builder! {
     } -> one
 }
 
+/// `MatrixSquareRoot`: `output: T` of `input: T`.
+///
+/// By the inputs: `T: {double, float, half, complex64, complex128}`.
+pub fn matrix_square_root(input: impl Operand) -> MatrixSquareRoot {
+    MatrixSquareRoot(node_with("MatrixSquareRoot", input))
+}
+
+builder! {
+    /// [`matrix_square_root()`] in the making.
+    MatrixSquareRoot {} -> one
+}
+
 /// `MatrixTriangularSolve`: `output: T` of `matrix: T`, `rhs: T`.
 ///
 /// By the inputs: `T: {bfloat16, double, float, half, complex64, complex128}`.
@@ -157,6 +193,21 @@ builder! {
         /// `adjoint: bool = false`.
         adjoint = "adjoint": bool;
     } -> one
+}
+
+/// `Qr`: `q: T`, `r: T` of `input: T`.
+///
+/// By the inputs: `T: {double, float, half, complex64, complex128}`.
+pub fn qr(input: impl Operand) -> Qr {
+    Qr(node_with("Qr", input))
+}
+
+builder! {
+    /// [`qr()`] in the making.
+    Qr {
+        /// `full_matrices: bool = false`.
+        full_matrices = "full_matrices": bool;
+    } -> QrOutputs { q, r, }
 }
 
 /// `SelfAdjointEigV2`: `e: T`, `v: T` of `input: T`.
@@ -189,6 +240,28 @@ builder! {
         /// `full_matrices: bool = false`.
         full_matrices = "full_matrices": bool;
     } -> SvdOutputs { s, u, v, }
+}
+
+/// `TridiagonalMatMul`: `output: T` of `superdiag: T`, `maindiag: T`, `subdiag: T`, `rhs: T`.
+///
+/// By the inputs: `T: {double, float, complex64, complex128}`.
+pub fn tridiagonal_mat_mul(
+    superdiag: impl Operand,
+    maindiag: impl Operand,
+    subdiag: impl Operand,
+    rhs: impl Operand,
+) -> TridiagonalMatMul {
+    TridiagonalMatMul(
+        node_with("TridiagonalMatMul", superdiag)
+            .input(maindiag)
+            .input(subdiag)
+            .input(rhs),
+    )
+}
+
+builder! {
+    /// [`tridiagonal_mat_mul()`] in the making.
+    TridiagonalMatMul {} -> one
 }
 
 /// `TridiagonalSolve`: `output: T` of `diagonals: T`, `rhs: T`.

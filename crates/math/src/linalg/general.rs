@@ -5,12 +5,18 @@ use crate::num::Complex128;
 
 /// Eigenvalues, and eigenvectors of length one as columns. `None` if the iteration does not end.
 pub fn eigen(a: &[Complex128], n: usize) -> Option<(Vec<Complex128>, Vec<Complex128>)> {
+    let (h, q) = schur_form(a, n)?;
+    let values = (0..n).map(|at| h[at * n + at]).collect();
+    Some((values, vectors(&h, &q, n)))
+}
+
+/// The triangle T and the unitary Q with A = Q·T·Qᴴ. `None` if the iteration does not end.
+pub fn schur_form(a: &[Complex128], n: usize) -> Option<(Vec<Complex128>, Vec<Complex128>)> {
     let mut h = a.to_vec();
     let mut q = identity::<Complex128>(n);
     hessenberg(&mut h, &mut q, n);
     schur(&mut h, &mut q, n)?;
-    let values = (0..n).map(|at| h[at * n + at]).collect();
-    Some((values, vectors(&h, &q, n)))
+    Some((h, q))
 }
 
 /// Zeros below the subdiagonal by Householder reflections, which are gathered in `q`.

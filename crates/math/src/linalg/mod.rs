@@ -11,12 +11,16 @@
 //! | [`tridiagonal::solve`] | the same for three diagonals |
 //! | [`hermitian::eigen`] | eigenvalues and vectors of A = Aᴴ |
 //! | [`general::eigen`] | eigenvalues and vectors of any square matrix |
+//! | [`qr::qr`] | A = Q·R |
+//! | [`functions::square_root`], [`functions::logarithm`] | functions of a whole matrix |
 //! | [`svd::svd`] | singular values and vectors |
 
 pub mod cholesky;
+pub mod functions;
 pub mod general;
 pub mod hermitian;
 pub mod lu;
+pub mod qr;
 pub mod svd;
 pub mod triangular;
 pub mod tridiagonal;

@@ -3,10 +3,13 @@
 mod determinant;
 mod eigen;
 mod factor;
+mod functions;
 mod gradients;
+mod qr;
 mod solve;
 mod svd;
 mod triangular;
+mod tridiagonal;
 
 use crate::Family;
 
@@ -17,9 +20,12 @@ pub(crate) static FAMILY: Family = Family {
         &determinant::OPS,
         &eigen::OPS,
         &factor::OPS,
+        &functions::OPS,
+        &qr::OPS,
         &solve::OPS,
         &svd::OPS,
         &triangular::OPS,
+        &tridiagonal::OPS,
     ],
 };
 

@@ -2,16 +2,22 @@
 
 mod eigen;
 mod factor;
+mod functions;
 mod inverse;
 mod least_squares;
+mod qr;
 mod solve;
 mod svd;
 
 pub(super) use eigen::eigen;
 pub(super) use factor::{cholesky, self_adjoint_eigen};
+pub(super) use functions::square_root;
 pub(super) use inverse::{determinant, inverse, log_determinant};
 pub(super) use least_squares::least_squares;
-pub(super) use solve::{banded_solve, solve, triangular_solve, tridiagonal_solve};
+pub(super) use qr::qr;
+pub(super) use solve::{
+    banded_solve, solve, triangular_solve, tridiagonal_product, tridiagonal_solve,
+};
 pub(super) use svd::svd;
 
 use tensorfleet_graph::Output;

@@ -3,10 +3,10 @@
 //! With X = A⁻¹ · B all of them are dB = A⁻ᴴ · dX and dA = -dB · Xᴴ, the latter where A has elements of its own.
 
 use tensorfleet_graph::Output;
-use tensorfleet_graph::gradient::{GradCtx, InputGrads};
+use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_status::Result;
 
-use super::{band, rows, side, stacked};
+use super::{adjoint, band, rows, side, stacked};
 use crate::array::grads;
 use crate::math::calculus::{Calculus, both};
 use crate::math::matmul::batch::{product, sum_leading};
@@ -107,18 +107,60 @@ fn transposed_diagonals(g: &mut GradCtx<'_>) -> Result<Output> {
 
 /// The three diagonals of x · yᵀ, in time and space of the matrices.
 fn diagonals_of_product(g: &mut GradCtx<'_>, x: Output, y: Output) -> Result<Output> {
-    let (zero, one) = (grads::int(g, 0)?, grads::int(g, 1)?);
-    let last = grads::int(g, -1)?;
-    let first = rows(g, y, zero, Some(one))?;
-    let nothing = g.f("ZerosLike", first)?;
-    let (below, above) = (rows(g, y, one, None)?, rows(g, y, zero, Some(last))?);
-    let next = stacked(g, &[below, nothing])?;
-    let previous = stacked(g, &[nothing, above])?;
-    let mut diagonals = Vec::with_capacity(3);
-    for partner in [next, y, previous] {
-        let products = g.mul(x, partner)?;
-        diagonals.push(g.apply("Sum", &[products, last])?);
-    }
+    let diagonals = sums_of_products(g, x, y)?;
     let node = g.builder().op("Pack").list(&diagonals);
     node.attr("axis", -2i64).output()
+}
+
+/// The sums over columns of x with the next row of y, with the same row, and with the one before.
+fn sums_of_products(g: &mut GradCtx<'_>, x: Output, y: Output) -> Result<Vec<Output>> {
+    let last = grads::int(g, -1)?;
+    let (next, previous) = (next_rows(g, y)?, previous_rows(g, y)?);
+    let mut sums = Vec::with_capacity(3);
+    for partner in [next, y, previous] {
+        let products = g.mul(x, partner)?;
+        sums.push(g.apply("Sum", &[products, last])?);
+    }
+    Ok(sums)
+}
+
+/// The matrices with each row in the place of the one before, and zeros in the last.
+fn next_rows(g: &mut GradCtx<'_>, matrices: Output) -> Result<Output> {
+    let one = grads::int(g, 1)?;
+    let (nothing, below) = (nothing(g, matrices)?, rows(g, matrices, one, None)?);
+    stacked(g, &[below, nothing])
+}
+
+/// The matrices with each row in the place of the next, and zeros in the first.
+fn previous_rows(g: &mut GradCtx<'_>, matrices: Output) -> Result<Output> {
+    let (zero, last) = (grads::int(g, 0)?, grads::int(g, -1)?);
+    let (nothing, above) = (nothing(g, matrices)?, rows(g, matrices, zero, Some(last))?);
+    stacked(g, &[nothing, above])
+}
+
+/// One row of zeros.
+fn nothing(g: &mut GradCtx<'_>, matrices: Output) -> Result<Output> {
+    let (zero, one) = (grads::int(g, 0)?, grads::int(g, 1)?);
+    let first = rows(g, matrices, zero, Some(one))?;
+    g.f("ZerosLike", first)
+}
+
+/// Of `TridiagonalMatMul`.
+pub(in crate::linalg) fn tridiagonal_product(g: &mut GradCtx<'_>) -> Result<InputGrads> {
+    let (right, grad) = (g.conj_input(3)?, g.grad(0)?);
+    let row = grads::int(g, -2)?;
+    let mut all = Vec::with_capacity(4);
+    for sum in sums_of_products(g, grad, right)? {
+        all.push(Some(Grad::Dense(g.apply("ExpandDims", &[sum, row])?)));
+    }
+    let mut parts = Vec::with_capacity(3);
+    for input in 0..3 {
+        let column = adjoint(g, g.input(input))?;
+        parts.push(g.mul(column, grad)?);
+    }
+    let above = previous_rows(g, parts[0])?;
+    let below = next_rows(g, parts[2])?;
+    let sum = g.add(above, parts[1])?;
+    all.push(Some(Grad::Dense(g.add(sum, below)?)));
+    Ok(all)
 }
