@@ -24,6 +24,80 @@ builder! {
     } -> one
 }
 
+/// `NonDeterministicInts`: `output: dtype` of `shape: shape_dtype`.
+///
+/// By the inputs: `shape_dtype: type = DT_INT64`.
+pub fn non_deterministic_ints(shape: impl Operand) -> NonDeterministicInts {
+    NonDeterministicInts(node_with("NonDeterministicInts", shape))
+}
+
+builder! {
+    /// [`non_deterministic_ints()`] in the making.
+    NonDeterministicInts {
+        /// `dtype: type = DT_INT64`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `RandomGamma`: `output: T` of `shape: S`, `alpha: T`.
+///
+/// By the inputs: `S: {int32, int64}`, `T: {half, float, double}`.
+pub fn random_gamma(shape: impl Operand, alpha: impl Operand) -> RandomGamma {
+    RandomGamma(node_with("RandomGamma", shape).input(alpha))
+}
+
+builder! {
+    /// [`random_gamma()`] in the making.
+    RandomGamma {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> one
+}
+
+/// `RandomIndexShuffle`: `output: dtype` of `index: dtype`, `seed: Tseed`, `max_index: dtype`.
+///
+/// By the inputs: `dtype: {int32, uint32, int64, uint64}`, `Tseed: {int32, uint32, int64, uint64}`.
+pub fn random_index_shuffle(
+    index: impl Operand,
+    seed: impl Operand,
+    max_index: impl Operand,
+) -> RandomIndexShuffle {
+    RandomIndexShuffle(
+        node_with("RandomIndexShuffle", index)
+            .input(seed)
+            .input(max_index),
+    )
+}
+
+builder! {
+    /// [`random_index_shuffle()`] in the making.
+    RandomIndexShuffle {
+        /// `rounds: int = 4`.
+        rounds = "rounds": i64;
+    } -> one
+}
+
+/// `RandomPoissonV2`: `output: dtype` of `shape: S`, `rate: R`.
+///
+/// By the inputs: `S: {int32, int64}`, `R: {half, float, double, int32, int64} = DT_DOUBLE`.
+pub fn random_poisson_v2(shape: impl Operand, rate: impl Operand) -> RandomPoissonV2 {
+    RandomPoissonV2(node_with("RandomPoissonV2", shape).input(rate))
+}
+
+builder! {
+    /// [`random_poisson_v2()`] in the making.
+    RandomPoissonV2 {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+        /// `dtype: {half, float, double, int32, int64} = DT_INT64`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
 /// `RandomShuffle`: `output: T` of `value: T`.
 ///
 /// By the inputs: `T: type`.
@@ -104,6 +178,269 @@ builder! {
     } -> one
 }
 
+/// `RngReadAndSkip`: `value: int64` of `resource: resource`, `alg: int32`, `delta: uint64`.
+pub fn rng_read_and_skip(
+    resource: impl Operand,
+    alg: impl Operand,
+    delta: impl Operand,
+) -> RngReadAndSkip {
+    RngReadAndSkip(
+        node_with("RngReadAndSkip", resource)
+            .input(alg)
+            .input(delta),
+    )
+}
+
+builder! {
+    /// [`rng_read_and_skip()`] in the making.
+    RngReadAndSkip {} -> one
+}
+
+/// `RngSkip`: of `resource: resource`, `algorithm: int64`, `delta: int64`.
+pub fn rng_skip(resource: impl Operand, algorithm: impl Operand, delta: impl Operand) -> RngSkip {
+    RngSkip(node_with("RngSkip", resource).input(algorithm).input(delta))
+}
+
+builder! {
+    /// [`rng_skip()`] in the making.
+    RngSkip {} -> none
+}
+
+/// `StatefulRandomBinomial`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: S`, `counts: T`, `probs: T`.
+///
+/// By the inputs: `S: {int32, int64}`, `T: {half, float, double, int32, int64} = DT_DOUBLE`.
+pub fn stateful_random_binomial(
+    resource: impl Operand,
+    algorithm: impl Operand,
+    shape: impl Operand,
+    counts: impl Operand,
+    probs: impl Operand,
+) -> StatefulRandomBinomial {
+    StatefulRandomBinomial(
+        node_with("StatefulRandomBinomial", resource)
+            .input(algorithm)
+            .input(shape)
+            .input(counts)
+            .input(probs),
+    )
+}
+
+builder! {
+    /// [`stateful_random_binomial()`] in the making.
+    StatefulRandomBinomial {
+        /// `dtype: {half, float, double, int32, int64} = DT_INT64`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `StatefulStandardNormalV2`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: shape_dtype`.
+///
+/// By the inputs: `shape_dtype: type = DT_INT64`.
+pub fn stateful_standard_normal_v2(
+    resource: impl Operand,
+    algorithm: impl Operand,
+    shape: impl Operand,
+) -> StatefulStandardNormalV2 {
+    StatefulStandardNormalV2(
+        node_with("StatefulStandardNormalV2", resource)
+            .input(algorithm)
+            .input(shape),
+    )
+}
+
+builder! {
+    /// [`stateful_standard_normal_v2()`] in the making.
+    StatefulStandardNormalV2 {
+        /// `dtype: type = DT_FLOAT`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `StatefulTruncatedNormal`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: shape_dtype`.
+///
+/// By the inputs: `shape_dtype: type = DT_INT64`.
+pub fn stateful_truncated_normal(
+    resource: impl Operand,
+    algorithm: impl Operand,
+    shape: impl Operand,
+) -> StatefulTruncatedNormal {
+    StatefulTruncatedNormal(
+        node_with("StatefulTruncatedNormal", resource)
+            .input(algorithm)
+            .input(shape),
+    )
+}
+
+builder! {
+    /// [`stateful_truncated_normal()`] in the making.
+    StatefulTruncatedNormal {
+        /// `dtype: type = DT_FLOAT`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `StatefulUniform`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: shape_dtype`.
+///
+/// By the inputs: `shape_dtype: type = DT_INT64`.
+pub fn stateful_uniform(
+    resource: impl Operand,
+    algorithm: impl Operand,
+    shape: impl Operand,
+) -> StatefulUniform {
+    StatefulUniform(
+        node_with("StatefulUniform", resource)
+            .input(algorithm)
+            .input(shape),
+    )
+}
+
+builder! {
+    /// [`stateful_uniform()`] in the making.
+    StatefulUniform {
+        /// `dtype: type = DT_FLOAT`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `StatefulUniformFullInt`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: shape_dtype`.
+///
+/// By the inputs: `shape_dtype: type = DT_INT64`.
+pub fn stateful_uniform_full_int(
+    resource: impl Operand,
+    algorithm: impl Operand,
+    shape: impl Operand,
+) -> StatefulUniformFullInt {
+    StatefulUniformFullInt(
+        node_with("StatefulUniformFullInt", resource)
+            .input(algorithm)
+            .input(shape),
+    )
+}
+
+builder! {
+    /// [`stateful_uniform_full_int()`] in the making.
+    StatefulUniformFullInt {
+        /// `dtype: type = DT_UINT64`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `StatefulUniformInt`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: shape_dtype`, `minval: dtype`, `maxval: dtype`.
+///
+/// By the inputs: `dtype: type = DT_INT64`, `shape_dtype: type = DT_INT64`.
+pub fn stateful_uniform_int(
+    resource: impl Operand,
+    algorithm: impl Operand,
+    shape: impl Operand,
+    minval: impl Operand,
+    maxval: impl Operand,
+) -> StatefulUniformInt {
+    StatefulUniformInt(
+        node_with("StatefulUniformInt", resource)
+            .input(algorithm)
+            .input(shape)
+            .input(minval)
+            .input(maxval),
+    )
+}
+
+builder! {
+    /// [`stateful_uniform_int()`] in the making.
+    StatefulUniformInt {} -> one
+}
+
+/// `StatelessMultinomial`: `output: output_dtype` of `logits: T`, `num_samples: int32`, `seed: Tseed`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`, `Tseed: {int32, int64} = DT_INT64`.
+pub fn stateless_multinomial(
+    logits: impl Operand,
+    num_samples: impl Operand,
+    seed: impl Operand,
+) -> StatelessMultinomial {
+    StatelessMultinomial(
+        node_with("StatelessMultinomial", logits)
+            .input(num_samples)
+            .input(seed),
+    )
+}
+
+builder! {
+    /// [`stateless_multinomial()`] in the making.
+    StatelessMultinomial {
+        /// `output_dtype: {int32, int64} = DT_INT64`.
+        output_dtype = "output_dtype": DType;
+    } -> one
+}
+
+/// `StatelessRandomBinomial`: `output: dtype` of `shape: S`, `seed: Tseed`, `counts: T`, `probs: T`.
+///
+/// By the inputs: `S: {int32, int64}`, `Tseed: {int32, int64} = DT_INT64`, `T: {half, float, double, int32, int64} = DT_DOUBLE`.
+pub fn stateless_random_binomial(
+    shape: impl Operand,
+    seed: impl Operand,
+    counts: impl Operand,
+    probs: impl Operand,
+) -> StatelessRandomBinomial {
+    StatelessRandomBinomial(
+        node_with("StatelessRandomBinomial", shape)
+            .input(seed)
+            .input(counts)
+            .input(probs),
+    )
+}
+
+builder! {
+    /// [`stateless_random_binomial()`] in the making.
+    StatelessRandomBinomial {
+        /// `dtype: {half, float, double, int32, int64} = DT_INT64`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
+/// `StatelessRandomGammaV2`: `output: dtype` of `shape: T`, `seed: Tseed`, `alpha: dtype`.
+///
+/// By the inputs: `dtype: {half, float, double}`, `T: {int32, int64}`, `Tseed: {int32, int64} = DT_INT64`.
+pub fn stateless_random_gamma_v2(
+    shape: impl Operand,
+    seed: impl Operand,
+    alpha: impl Operand,
+) -> StatelessRandomGammaV2 {
+    StatelessRandomGammaV2(
+        node_with("StatelessRandomGammaV2", shape)
+            .input(seed)
+            .input(alpha),
+    )
+}
+
+builder! {
+    /// [`stateless_random_gamma_v2()`] in the making.
+    StatelessRandomGammaV2 {} -> one
+}
+
+/// `StatelessRandomGammaV3`: `output: dtype` of `shape: shape_dtype`, `key: uint64`, `counter: uint64`, `alg: int32`, `alpha: dtype`.
+///
+/// By the inputs: `dtype: {half, float, double}`, `shape_dtype: {int32, int64} = DT_INT32`.
+pub fn stateless_random_gamma_v3(
+    shape: impl Operand,
+    key: impl Operand,
+    counter: impl Operand,
+    alg: impl Operand,
+    alpha: impl Operand,
+) -> StatelessRandomGammaV3 {
+    StatelessRandomGammaV3(
+        node_with("StatelessRandomGammaV3", shape)
+            .input(key)
+            .input(counter)
+            .input(alg)
+            .input(alpha),
+    )
+}
+
+builder! {
+    /// [`stateless_random_gamma_v3()`] in the making.
+    StatelessRandomGammaV3 {} -> one
+}
+
 /// `StatelessRandomGetAlg`: `alg: int32`.
 pub fn stateless_random_get_alg(graph: &Graph) -> StatelessRandomGetAlg {
     StatelessRandomGetAlg(graph.op("StatelessRandomGetAlg"))
@@ -176,6 +513,30 @@ builder! {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
     } -> one
+}
+
+/// `StatelessRandomPoisson`: `output: dtype` of `shape: T`, `seed: Tseed`, `lam: Rtype`.
+///
+/// Attributes: `dtype: {half, float, double, int32, int64}`.
+///
+/// By the inputs: `Rtype: {half, float, double, int32, int64}`, `T: {int32, int64}`, `Tseed: {int32, int64} = DT_INT64`.
+pub fn stateless_random_poisson(
+    shape: impl Operand,
+    seed: impl Operand,
+    lam: impl Operand,
+    dtype: DType,
+) -> StatelessRandomPoisson {
+    StatelessRandomPoisson(
+        node_with("StatelessRandomPoisson", shape)
+            .input(seed)
+            .input(lam)
+            .attr("dtype", dtype.to_attr()),
+    )
+}
+
+builder! {
+    /// [`stateless_random_poisson()`] in the making.
+    StatelessRandomPoisson {} -> one
 }
 
 /// `StatelessRandomUniform`: `output: dtype` of `shape: T`, `seed: Tseed`.
@@ -307,6 +668,28 @@ builder! {
         /// `dtype: {half, bfloat16, float, double} = DT_FLOAT`.
         dtype = "dtype": DType;
     } -> one
+}
+
+/// `StatelessShuffle`: `output: T` of `value: T`, `key: uint64`, `counter: uint64`, `alg: int32`.
+///
+/// By the inputs: `T: type`.
+pub fn stateless_shuffle(
+    value: impl Operand,
+    key: impl Operand,
+    counter: impl Operand,
+    alg: impl Operand,
+) -> StatelessShuffle {
+    StatelessShuffle(
+        node_with("StatelessShuffle", value)
+            .input(key)
+            .input(counter)
+            .input(alg),
+    )
+}
+
+builder! {
+    /// [`stateless_shuffle()`] in the making.
+    StatelessShuffle {} -> one
 }
 
 /// `StatelessTruncatedNormal`: `output: dtype` of `shape: T`, `seed: Tseed`.

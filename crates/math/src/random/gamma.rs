@@ -8,7 +8,7 @@ use super::uniform::unit_f64;
 use crate::par::{Par, chunks_mut};
 
 /// Outputs per task: about 20 µs of work.
-const GRAIN: usize = 256;
+pub(super) const GRAIN: usize = 256;
 /// Attempts after which a Poisson rate that its output type cannot hold gets the largest value, where TensorFlow would go on.
 const MAX_ATTEMPTS: usize = 10_000;
 
@@ -101,7 +101,7 @@ fn fill_each<T: Send>(
 }
 
 /// Doubles from one run of samples: uniforms and normals take whole samples in turn and use their numbers last first.
-struct Draws {
+pub(super) struct Draws {
     philox: Philox,
     uniforms: [f64; 2],
     uniforms_left: usize,
@@ -110,7 +110,7 @@ struct Draws {
 }
 
 impl Draws {
-    fn new(philox: Philox) -> Self {
+    pub(super) fn new(philox: Philox) -> Self {
         Self {
             philox,
             uniforms: [0.0; 2],
@@ -120,7 +120,7 @@ impl Draws {
         }
     }
 
-    fn uniform(&mut self) -> f64 {
+    pub(super) fn uniform(&mut self) -> f64 {
         if self.uniforms_left == 0 {
             let [a, b, c, d] = self.philox.next_sample();
             self.uniforms = [unit_f64(a, b), unit_f64(c, d)];

@@ -14,9 +14,13 @@
 //! | RandomShuffle | [`shuffle_order`], reserving [`shuffle_samples`] |
 //! | Multinomial, StatelessMultinomial | [`fill_multinomial`], reserving [`multinomial_outputs`] |
 //! | RandomGamma, StatelessRandomGammaV2, RandomPoisson(V2) | [`fill_gamma`], [`fill_poisson`] |
+//! | StatelessRandomBinomial, StatefulRandomBinomial | [`fill_binomial`] |
+//! | RandomIndexShuffle | [`IndexShuffle`] |
 
+mod binomial;
 mod fill;
 mod gamma;
+mod index_shuffle;
 mod libm32;
 mod multinomial;
 mod normal;
@@ -26,8 +30,10 @@ mod shuffle;
 mod tests;
 mod uniform;
 
+pub use binomial::{Binomial, fill_binomial};
 pub use fill::Output;
 pub use gamma::{FromDrawn, fill_gamma, fill_poisson};
+pub use index_shuffle::IndexShuffle;
 pub use multinomial::{fill_multinomial, multinomial_outputs};
 pub use normal::{Drawn, Normal, fill_normal, fill_truncated_normal};
 pub use philox::{Philox, RESERVED_SAMPLES_PER_OUTPUT};

@@ -55,14 +55,7 @@ fn full_int<T: Element + tensorfleet_math::random::FullInt>(
     Ok(())
 }
 
-/// Integers of `low..high`, which must not be empty unless the output is.
-pub(super) fn fill_range(
-    par: &dyn Par,
-    philox: Philox,
-    low: &Tensor,
-    high: &Tensor,
-    out: &mut Tensor,
-) -> Result<()> {
+fn check_scalars(low: &Tensor, high: &Tensor) -> Result<()> {
     for (name, bound) in [("minval", low), ("maxval", high)] {
         if bound.rank() != 0 {
             return Err(invalid_argument!(
@@ -71,6 +64,36 @@ pub(super) fn fill_range(
             ));
         }
     }
+    Ok(())
+}
+
+/// Refuses a range that is empty.
+pub(super) fn check_range(low: &Tensor, high: &Tensor) -> Result<()> {
+    check_scalars(low, high)?;
+    let (from, to) = match low.dtype() {
+        DType::I32 => (
+            low.to_scalar::<i32>()?.into(),
+            high.to_scalar::<i32>()?.into(),
+        ),
+        _ => (low.to_scalar::<i64>()?, high.to_scalar::<i64>()?),
+    };
+    if from >= to {
+        return Err(invalid_argument!(
+            "Need minval < maxval, got {from} >= {to}"
+        ));
+    }
+    Ok(())
+}
+
+/// Integers of `low..high`, which must not be empty unless the output is.
+pub(super) fn fill_range(
+    par: &dyn Par,
+    philox: Philox,
+    low: &Tensor,
+    high: &Tensor,
+    out: &mut Tensor,
+) -> Result<()> {
+    check_scalars(low, high)?;
     match out.dtype() {
         DType::I32 => range::<i32>(par, philox, low, high, out),
         DType::I64 => range::<i64>(par, philox, low, high, out),

@@ -1,8 +1,12 @@
 //! Random numbers, bit-exact with TensorFlow for given seeds.
 
+mod binomial;
 mod distribution;
+mod generator;
+mod index_shuffle;
 mod keys;
 mod multinomial;
+mod rates;
 mod shuffle;
 mod stateful;
 mod stateless;
@@ -11,8 +15,17 @@ use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "random",
-    ops: &[&multinomial::OP, &shuffle::OP],
-    tables: &[&keys::OPS, &stateful::OPS, &stateless::OPS],
+    ops: &[&index_shuffle::OP],
+    tables: &[
+        &binomial::OPS,
+        &generator::OPS,
+        &keys::OPS,
+        &multinomial::OPS,
+        &rates::OPS,
+        &shuffle::OPS,
+        &stateful::OPS,
+        &stateless::OPS,
+    ],
 };
 
 use std::hash::{BuildHasher, RandomState};
@@ -20,8 +33,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tensorfleet_kernel::{KernelCtx, NodeInfo};
 use tensorfleet_math::random::Philox;
-use tensorfleet_status::Result;
-use tensorfleet_tensor::Shape;
+use tensorfleet_status::{Result, internal};
+use tensorfleet_tensor::{DType, Shape, Tensor, bf16, f16};
 
 /// The stream of a stateful random op: every run takes the next part of it.
 struct Stream(Mutex<Philox>);
@@ -69,4 +82,25 @@ fn shape_input(ctx: &KernelCtx<'_>, index: usize) -> Result<Shape> {
         ));
     }
     Shape::new(&ctx.ints(index)?)
+}
+
+/// The elements of a tensor of real numbers in double precision.
+fn doubles(tensor: &Tensor) -> Result<Vec<f64>> {
+    Ok(match tensor.dtype() {
+        DType::F64 => tensor.slice::<f64>()?.to_vec(),
+        DType::F32 => tensor
+            .slice::<f32>()?
+            .iter()
+            .map(|x| f64::from(*x))
+            .collect(),
+        DType::F16 => tensor.slice::<f16>()?.iter().map(|x| x.to_f64()).collect(),
+        DType::BF16 => tensor.slice::<bf16>()?.iter().map(|x| x.to_f64()).collect(),
+        DType::I32 => tensor
+            .slice::<i32>()?
+            .iter()
+            .map(|x| f64::from(*x))
+            .collect(),
+        DType::I64 => tensor.slice::<i64>()?.iter().map(|x| *x as f64).collect(),
+        other => return Err(internal!("no parameters of {other}")),
+    })
 }

@@ -194,11 +194,11 @@ pub(crate) static OPS: [OpDef; 10] = [
 /// Where the numbers start, from the inputs after the shape.
 type Place = fn(&KernelCtx<'_>) -> Result<Philox>;
 
-fn by_seed(ctx: &KernelCtx<'_>) -> Result<Philox> {
+pub(super) fn by_seed(ctx: &KernelCtx<'_>) -> Result<Philox> {
     Ok(Philox::stateless(seed_pair(ctx.input(1)?)?))
 }
 
-fn by_key(ctx: &KernelCtx<'_>) -> Result<Philox> {
+pub(super) fn by_key(ctx: &KernelCtx<'_>) -> Result<Philox> {
     let alg = ctx.scalar::<i32>(3)?;
     if !matches!(alg, 1 | 3) {
         return Err(unimplemented!(
