@@ -69,7 +69,7 @@ pub(crate) fn for_rows<'a, T: Item + 'a, I: Index>(
     }
     check_indices(indices, rows)?;
     let table = Disjoint::new(dst);
-    for_owned_rows(par, indices, row_len, |own| {
+    for_owned_rows(par, indices, row_len, &|own| {
         // SAFETY: this task alone has the row, by `for_owned_rows`; the slice is gone before the next is made.
         let row = |position: usize| unsafe {
             table.slice(indices[position].position() * row_len, row_len)
@@ -117,7 +117,7 @@ pub(crate) fn for_owned_rows<I: Index>(
     par: &dyn Par,
     indices: &[I],
     row_len: usize,
-    body: impl Fn(Owned<'_>) + Sync,
+    body: &(dyn Fn(Owned<'_>) + Sync),
 ) {
     if par.threads() == 1
         || indices.len() * row_len < SERIAL

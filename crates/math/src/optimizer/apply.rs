@@ -81,7 +81,7 @@ where
     check_indices(indices, rows)?;
     let var = Disjoint::new(var);
     let slots = slots.map(Disjoint::new);
-    for_owned_rows(par, indices, row_len * (2 + SLOTS), |own| {
+    for_owned_rows(par, indices, row_len * (2 + SLOTS), &|own| {
         let row = |position: usize| {
             let at = indices[position].position() * row_len;
             Update {

@@ -1,33 +1,14 @@
 //! The position of the largest or smallest element along one axis.
 
 use super::Axis;
-use crate::num::{Element, Real};
+use crate::num::Real;
 use crate::par::{Par, rows_mut};
-
-/// An integer type for positions: TensorFlow's `int16`, `uint16`, `int32`, `int64`.
-pub trait IndexElement: Element {
-    /// The position, truncated to the type.
-    fn from_index(index: usize) -> Self;
-}
-
-macro_rules! index {
-    ($($t:ty),*) => {$(
-        impl IndexElement for $t {
-            #[inline(always)]
-            fn from_index(index: usize) -> Self {
-                index as $t
-            }
-        }
-    )*};
-}
-
-index!(i16, u16, i32, i64);
 
 /// Writes the first position of the largest element along `axis`. NaNs are passed over; 0 if there is nothing else.
 ///
 /// # Panics
 /// If the lengths are not those of `axis`.
-pub fn arg_max<T: Real, I: IndexElement>(par: &dyn Par, axis: Axis, x: &[T], out: &mut [I]) {
+pub fn arg_max<T: Real>(par: &dyn Par, axis: Axis, x: &[T], out: &mut [i64]) {
     arg(par, axis, x, out, T::LOWEST, |x, best| x > best);
 }
 
@@ -35,15 +16,15 @@ pub fn arg_max<T: Real, I: IndexElement>(par: &dyn Par, axis: Axis, x: &[T], out
 ///
 /// # Panics
 /// If the lengths are not those of `axis`.
-pub fn arg_min<T: Real, I: IndexElement>(par: &dyn Par, axis: Axis, x: &[T], out: &mut [I]) {
+pub fn arg_min<T: Real>(par: &dyn Par, axis: Axis, x: &[T], out: &mut [i64]) {
     arg(par, axis, x, out, T::HIGHEST, |x, best| x < best);
 }
 
-fn arg<T: Real, I: IndexElement>(
+fn arg<T: Real>(
     par: &dyn Par,
     axis: Axis,
     x: &[T],
-    out: &mut [I],
+    out: &mut [i64],
     worst: T,
     better: impl Fn(T, T) -> bool + Sync + Copy,
 ) {
@@ -59,20 +40,20 @@ fn arg<T: Real, I: IndexElement>(
     );
     let piece = axis.len * axis.inner;
     if piece == 0 {
-        return out.fill(I::from_index(0));
+        return out.fill(0);
     }
     let grain = 16_384usize.div_ceil(piece);
     rows_mut(par, out, axis.inner, grain, |first, out| {
         let pieces = x[first * piece..].chunks(piece);
         if axis.inner == 1 {
             for (out, row) in out.iter_mut().zip(pieces) {
-                *out = I::from_index(position(row, worst, better));
+                *out = position(row, worst, better) as i64;
             }
         } else {
             let mut best = vec![worst; axis.inner];
             for (out, piece) in out.chunks_mut(axis.inner).zip(pieces) {
                 best.fill(worst);
-                out.fill(I::from_index(0));
+                out.fill(0);
                 columns(piece, &mut best, out, better);
             }
         }
@@ -104,14 +85,9 @@ fn position<T: Real>(row: &[T], worst: T, better: impl Fn(T, T) -> bool) -> usiz
     row.iter().position(|&x| x == best).unwrap_or(0)
 }
 
-fn columns<T: Real, I: IndexElement>(
-    piece: &[T],
-    best: &mut [T],
-    out: &mut [I],
-    better: impl Fn(T, T) -> bool,
-) {
+fn columns<T: Real>(piece: &[T], best: &mut [T], out: &mut [i64], better: impl Fn(T, T) -> bool) {
     for (index, row) in piece.chunks(best.len()).enumerate() {
-        let index = I::from_index(index);
+        let index = index as i64;
         for ((best, out), &x) in best.iter_mut().zip(out.iter_mut()).zip(row) {
             let wins = better(x, *best);
             *best = if wins { x } else { *best };

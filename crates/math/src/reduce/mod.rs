@@ -25,7 +25,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use arg::{IndexElement, arg_max, arg_min};
+pub use arg::{arg_max, arg_min};
 pub use layout::{Axis, Layout};
 pub use ops::{L2, Reduce, ReduceElement, all, any, apply, l2_loss};
 pub use scan::{Scan, ScanElement, cumulate};

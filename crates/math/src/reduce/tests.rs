@@ -267,9 +267,9 @@ fn positions_of_extremes_pass_over_nan() {
             arg_min(&Serial, axis, &x, &mut out);
             assert_eq!(out, [min]);
             let twice: Vec<f32> = x.iter().flat_map(|&x| [x, x]).collect();
-            let mut out = [9u16; 2];
+            let mut out = [9i64; 2];
             arg_min(&Serial, Axis { inner: 2, ..axis }, &twice, &mut out);
-            assert_eq!(out, [min as u16; 2]);
+            assert_eq!(out, [min; 2]);
         }
     }
 }
@@ -280,7 +280,7 @@ proptest! {
         let axis = Axis { outer, len, inner };
         let x: Vec<i32> = (0..axis.elements() as i32).map(|i| (i * 7919 + seed * 31) % 23 - 11).collect();
         let pool = Pool::new(2);
-        let mut arg = vec![0i32; outer * inner];
+        let mut arg = vec![0i64; outer * inner];
         arg_max(&pool, axis, &x, &mut arg);
         for o in 0..outer {
             for i in 0..inner {

@@ -151,7 +151,7 @@ pub fn scatter<T: SegmentElement>(
     }
     let segments = out.len() / row_len;
     let table = Disjoint::new(out);
-    for_owned_rows(par, ids, row_len, |owned| {
+    for_owned_rows(par, ids, row_len, &|owned| {
         // SAFETY: this task alone has the segment, by `for_owned_rows`; the slice is gone before the next is made.
         let row = |id: usize| unsafe { table.slice(id * row_len, row_len) };
         for_each_ahead(
@@ -191,7 +191,7 @@ pub fn spread<T: Num>(
         return;
     }
     let table = Disjoint::new(out);
-    for_owned_rows(par, indices, row_len, |owned| {
+    for_owned_rows(par, indices, row_len, &|owned| {
         // SAFETY: this task alone has the row, by `for_owned_rows`; the slice is gone before the next is made.
         let row = |index: usize| unsafe { table.slice(index * row_len, row_len) };
         for_each_ahead(

@@ -7,7 +7,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Real;
-use tensorfleet_math::reduce::{Axis, IndexElement, arg_max, arg_min};
+use tensorfleet_math::reduce::{Axis, arg_max, arg_min};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
 
@@ -148,7 +148,7 @@ fn build(node: &NodeInfo, which: Extreme) -> Result<AnyKernel> {
             let axis = axis_of(ctx)?;
             let bits = ctx.input(0)?.slice::<bool>()?;
             let bytes: Vec<u8> = bits.iter().map(|bit| u8::from(*bit)).collect();
-            let positions = by_output(ctx, which, axis, &bytes, out)?;
+            let positions = positions(ctx, which, axis, &bytes, out)?;
             ctx.set(0, positions);
             Ok(())
         }),
@@ -162,7 +162,7 @@ fn build_of<T: Element + Real>(which: Extreme, out: DType) -> Result<AnyKernel> 
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let axis = axis_of(ctx)?;
         let values = ctx.input(0)?.slice::<T>()?;
-        let positions = by_output(ctx, which, axis, values, out)?;
+        let positions = positions(ctx, which, axis, values, out)?;
         ctx.set(0, positions);
         Ok(())
     })
@@ -192,36 +192,36 @@ fn axis_of(ctx: &KernelCtx<'_>) -> Result<usize> {
     Ok(axis as usize)
 }
 
-fn by_output<T: Real>(
+/// Positions as `out`. They are computed as int64, so that there is one loop for each type of values; others are truncated.
+fn positions<T: Real>(
     ctx: &KernelCtx<'_>,
     which: Extreme,
     axis: usize,
     values: &[T],
     out: DType,
 ) -> Result<Tensor> {
-    match out {
-        DType::I16 => positions::<T, i16>(ctx, which, axis, values),
-        DType::U16 => positions::<T, u16>(ctx, which, axis, values),
-        DType::I32 => positions::<T, i32>(ctx, which, axis, values),
-        DType::I64 => positions::<T, i64>(ctx, which, axis, values),
-        other => Err(no_function("positions", other)),
-    }
-}
-
-fn positions<T: Real, I: Element + IndexElement>(
-    ctx: &KernelCtx<'_>,
-    which: Extreme,
-    axis: usize,
-    values: &[T],
-) -> Result<Tensor> {
     let shape = ctx.input(0)?.shape();
     let kept = shape.iter().enumerate().filter(|(index, _)| *index != axis);
     let kept: Vec<i64> = kept.map(|(_, dim)| *dim).collect();
-    let mut out = ctx.allocate(I::DTYPE, Shape::new(&kept)?)?;
+    let mut positions = ctx.allocate(DType::I64, Shape::new(&kept)?)?;
     let axis = Axis::new(&lengths(shape), axis);
     match which {
-        Extreme::Largest => arg_max(ctx.par(), axis, values, out.slice_mut::<I>()?),
-        Extreme::Smallest => arg_min(ctx.par(), axis, values, out.slice_mut::<I>()?),
+        Extreme::Largest => arg_max(ctx.par(), axis, values, positions.slice_mut()?),
+        Extreme::Smallest => arg_min(ctx.par(), axis, values, positions.slice_mut()?),
     }
-    Ok(out)
+    narrowed(positions, out)
+}
+
+fn narrowed(positions: Tensor, out: DType) -> Result<Tensor> {
+    fn of<I: Element>(positions: &Tensor, narrow: impl Fn(i64) -> I) -> Result<Tensor> {
+        let narrow = positions.slice::<i64>()?.iter().map(|index| narrow(*index));
+        Tensor::from_vec(positions.shape().clone(), narrow.collect())
+    }
+    match out {
+        DType::I16 => of(&positions, |index| index as i16),
+        DType::U16 => of(&positions, |index| index as u16),
+        DType::I32 => of(&positions, |index| index as i32),
+        DType::I64 => Ok(positions),
+        other => Err(no_function("positions", other)),
+    }
 }
