@@ -418,6 +418,18 @@ builder! {
     Fill {} -> one
 }
 
+/// `Fingerprint`: `fingerprint: uint8` of `data: T`, `method: string`.
+///
+/// By the inputs: `T: type`.
+pub fn fingerprint(data: impl Operand, method: impl Operand) -> Fingerprint {
+    Fingerprint(node_with("Fingerprint", data).input(method))
+}
+
+builder! {
+    /// [`fingerprint()`] in the making.
+    Fingerprint {} -> one
+}
+
 /// `Gather`: `output: Tparams` of `params: Tparams`, `indices: Tindices`.
 ///
 /// By the inputs: `Tparams: type`, `Tindices: {int32, int64}`.
@@ -497,6 +509,42 @@ pub fn identity_n(input: &[impl Operand]) -> IdentityN {
 builder! {
     /// [`identity_n()`] in the making.
     IdentityN {} -> list "T"
+}
+
+/// `InplaceAdd`: `y: T` of `x: T`, `i: int32`, `v: T`.
+///
+/// By the inputs: `T: type`.
+pub fn inplace_add(x: impl Operand, i: impl Operand, v: impl Operand) -> InplaceAdd {
+    InplaceAdd(node_with("InplaceAdd", x).input(i).input(v))
+}
+
+builder! {
+    /// [`inplace_add()`] in the making.
+    InplaceAdd {} -> one
+}
+
+/// `InplaceSub`: `y: T` of `x: T`, `i: int32`, `v: T`.
+///
+/// By the inputs: `T: type`.
+pub fn inplace_sub(x: impl Operand, i: impl Operand, v: impl Operand) -> InplaceSub {
+    InplaceSub(node_with("InplaceSub", x).input(i).input(v))
+}
+
+builder! {
+    /// [`inplace_sub()`] in the making.
+    InplaceSub {} -> one
+}
+
+/// `InplaceUpdate`: `y: T` of `x: T`, `i: int32`, `v: T`.
+///
+/// By the inputs: `T: type`.
+pub fn inplace_update(x: impl Operand, i: impl Operand, v: impl Operand) -> InplaceUpdate {
+    InplaceUpdate(node_with("InplaceUpdate", x).input(i).input(v))
+}
+
+builder! {
+    /// [`inplace_update()`] in the making.
+    InplaceUpdate {} -> one
 }
 
 /// `InvertPermutation`: `y: T` of `x: T`.
@@ -1689,6 +1737,18 @@ builder! {
         /// `axis: int = 0`.
         axis = "axis": i64;
     } -> list "num"
+}
+
+/// `UnravelIndex`: `output: Tidx` of `indices: Tidx`, `dims: Tidx`.
+///
+/// By the inputs: `Tidx: {int32, int64} = DT_INT32`.
+pub fn unravel_index(indices: impl Operand, dims: impl Operand) -> UnravelIndex {
+    UnravelIndex(node_with("UnravelIndex", indices).input(dims))
+}
+
+builder! {
+    /// [`unravel_index()`] in the making.
+    UnravelIndex {} -> one
 }
 
 /// `UpperBound`: `output: out_type` of `sorted_inputs: T`, `values: T`.

@@ -33,6 +33,22 @@ builder! {
     } -> list "Tout"
 }
 
+/// `DeviceIndex`: `index: int32`.
+///
+/// Attributes: `device_names: list(string)`.
+pub fn device_index(graph: &Graph, device_names: &[&str]) -> DeviceIndex {
+    DeviceIndex(
+        graph
+            .op("DeviceIndex")
+            .attr("device_names", device_names.to_attr()),
+    )
+}
+
+builder! {
+    /// [`device_index()`] in the making.
+    DeviceIndex {} -> one
+}
+
 /// `For`: `output: T` of `start: int32`, `limit: int32`, `delta: int32`, `input: T`.
 ///
 /// Attributes: `body: func`.

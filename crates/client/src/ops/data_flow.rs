@@ -177,6 +177,49 @@ builder! {
     } -> BarrierTakeManyOutputs { indices, keys, values: "component_types", }
 }
 
+/// `CompositeTensorVariantFromComponents`: `encoded: variant` of `components: Tcomponents`.
+///
+/// Attributes: `metadata: string`.
+///
+/// By the inputs: `Tcomponents: list(type) >= 0`.
+pub fn composite_tensor_variant_from_components(
+    graph: &Graph,
+    components: &[impl Operand],
+    metadata: &str,
+) -> CompositeTensorVariantFromComponents {
+    CompositeTensorVariantFromComponents(
+        graph
+            .op("CompositeTensorVariantFromComponents")
+            .list(components)
+            .attr("metadata", metadata.to_attr()),
+    )
+}
+
+builder! {
+    /// [`composite_tensor_variant_from_components()`] in the making.
+    CompositeTensorVariantFromComponents {} -> one
+}
+
+/// `CompositeTensorVariantToComponents`: `components: Tcomponents` of `encoded: variant`.
+///
+/// Attributes: `metadata: string`, `Tcomponents: list(type) >= 0`.
+pub fn composite_tensor_variant_to_components(
+    encoded: impl Operand,
+    metadata: &str,
+    tcomponents: &[DType],
+) -> CompositeTensorVariantToComponents {
+    CompositeTensorVariantToComponents(
+        node_with("CompositeTensorVariantToComponents", encoded)
+            .attr("metadata", metadata.to_attr())
+            .attr("Tcomponents", tcomponents.to_attr()),
+    )
+}
+
+builder! {
+    /// [`composite_tensor_variant_to_components()`] in the making.
+    CompositeTensorVariantToComponents {} -> list "Tcomponents"
+}
+
 /// `ConditionalAccumulator`: `handle: Ref(string)`.
 ///
 /// Attributes: `dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}`, `shape: shape`.

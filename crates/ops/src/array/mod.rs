@@ -17,12 +17,14 @@ mod empty;
 mod ensure_shape;
 mod expand_dims;
 mod fill;
+mod fingerprint;
 pub(crate) mod gather;
 mod gather_grad;
 pub(crate) mod gather_nd;
 pub(crate) mod grads;
 mod identity;
 mod identity_n;
+mod inplace;
 mod invert_permutation;
 mod keys;
 mod list_diff;
@@ -65,6 +67,7 @@ mod top_k;
 mod top_k_grad;
 mod transpose;
 mod unique;
+mod unravel_index;
 mod where_;
 mod zeros_like;
 
@@ -83,6 +86,7 @@ pub(crate) static FAMILY: Family = Family {
         &ensure_shape::OP,
         &expand_dims::OP,
         &fill::OP,
+        &fingerprint::OP,
         &gather_nd::OP,
         &identity::OP,
         &identity_n::OP,
@@ -102,6 +106,7 @@ pub(crate) static FAMILY: Family = Family {
         &strided_slice::OP,
         &strided_slice_grad::OP,
         &tile::OP,
+        &unravel_index::OP,
         &where_::OP,
     ],
     tables: &[
@@ -112,6 +117,7 @@ pub(crate) static FAMILY: Family = Family {
         &diag::OPS,
         &dynamic_stitch::OPS,
         &gather::OPS,
+        &inplace::OPS,
         &matrix_band_part::OPS,
         &matrix_diag::OPS,
         &matrix_diag_part::OPS,

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod branch;
+mod device_index;
 mod partitioned;
 mod remote;
 mod transfer;
@@ -11,7 +12,7 @@ use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "call",
-    ops: &[],
+    ops: &[&device_index::OP],
     tables: &[
         &arguments::OPS,
         &branch::OPS,

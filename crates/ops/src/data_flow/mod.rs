@@ -1,6 +1,7 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
 mod accumulator;
+mod composite;
 pub(crate) mod keeper;
 pub(crate) mod optional;
 mod queue;
@@ -18,6 +19,7 @@ pub(crate) static FAMILY: Family = Family {
     tables: &[
         &accumulator::ops::OPS,
         &accumulator::sparse::OPS,
+        &composite::OPS,
         &optional::OPS,
         &queue::barrier_ops::OPS,
         &queue::close::OPS,

@@ -215,7 +215,7 @@ fn build_stack(node: &NodeInfo) -> Result<AnyKernel> {
         };
         let env = ctx.env();
         let stack = Arc::new(Stack {
-            name: format!("{name}_{}", env.step_resources.unique_id()),
+            name: format!("{name}_{}", env.resources.unique_id()),
             dtype,
             max_size,
             elements: Mutex::new(Some(Vec::new())),

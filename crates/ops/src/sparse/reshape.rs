@@ -79,6 +79,15 @@ pub(crate) static OP: OpDef = OpDef {
             Code::InvalidArgument,
             "size 0 must be non-negative, not -2",
         ),
+        ex(
+            "same shape",
+            &[
+                i64s(&[2, 2], &[0, 5, 1, 2]),
+                i64s(&[2], &[2, 3]),
+                i64s(&[2], &[-1, 3]),
+            ],
+            &[i64s(&[2, 2], &[0, 5, 1, 2]), i64s(&[2], &[2, 3])],
+        ),
         ex_err(
             "too large",
             &[],
@@ -121,6 +130,13 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
         );
         let old = Shape::new(old.slice::<i64>()?)?;
         let new = resolved(&old, new.slice::<i64>()?)?;
+        if new == *old {
+            // As they are, even those outside of the shape.
+            let (indices, shape) = (ctx.take(0)?, ctx.take(1)?);
+            ctx.set(0, indices);
+            ctx.set(1, shape);
+            return Ok(());
+        }
         let rows = indices.slice::<i64>()?.chunks_exact(old.rank().max(1));
         let mut out = Vec::with_capacity(indices.shape().dim(0) * new.len());
         for row in rows {
