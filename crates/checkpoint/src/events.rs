@@ -2,6 +2,7 @@
 //!
 //! The name is `<dir>/events.out.tfevents.<seconds>.<host><suffix>`, the first event names the version.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
@@ -43,6 +44,14 @@ impl Default for EventsOptions {
             host: host_name(),
         }
     }
+}
+
+/// `.<process>.<number>` before a suffix, as TensorFlow's summary writers have it: of those that begin in the same second
+/// in the same directory each has a file of its own.
+pub fn unique_suffix(suffix: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!(".{}.{number}{suffix}", std::process::id())
 }
 
 /// Writes an event file. Dropping it writes what is queued.

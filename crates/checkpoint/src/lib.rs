@@ -7,8 +7,11 @@
 //! | module | is |
 //! |---|---|
 //! | [`bundle`] | checkpoints: save, restore, merge, list, verify |
+//! | [`v1`] | checkpoints in the format before |
 //! | [`state`] | the `checkpoint` file that names the latest one |
 //! | [`record`], [`events`] | TFRecord and event files |
+//! | [`example`] | the Examples in such records, read where they lie |
+//! | [`packed`] | files that are unpacked while they are read |
 //! | [`table`], [`ordered_code`], [`slice`](mod@slice), [`crc`], [`coding`] | the formats below them |
 //! | [`fs`] | the filesystem they live in |
 
@@ -16,9 +19,12 @@ pub mod bundle;
 pub mod coding;
 pub mod crc;
 pub mod events;
+pub mod example;
 pub mod fs;
 pub mod ordered_code;
+pub mod packed;
 pub mod record;
 pub mod slice;
 pub mod state;
 pub mod table;
+pub mod v1;

@@ -23,6 +23,14 @@ impl Extent {
         start: 0,
         length: None,
     };
+
+    /// `length` indices from `start` on.
+    pub fn part(start: i64, length: i64) -> Extent {
+        Extent {
+            start,
+            length: Some(length),
+        }
+    }
 }
 
 /// One [`Extent`] per dimension.

@@ -291,6 +291,25 @@ impl AsyncCtx {
         read(&mut ctx)
     }
 
+    /// A context for a part of this run that another resource answers, such as the next element of a queue: the same
+    /// node and step, no inputs. [`then`](Self::then) says who hears of its end.
+    pub fn part(&self) -> AsyncCtx {
+        AsyncCtx {
+            node: self.node.clone(),
+            env: self.env.clone(),
+            inputs: SmallVec::new(),
+            frame: self.frame,
+            done: None,
+        }
+    }
+
+    /// The same context with `done` to be called exactly once.
+    #[must_use]
+    pub fn then(mut self, done: impl FnOnce(Result<Outcome>) + Send + 'static) -> AsyncCtx {
+        self.done = Some(Box::new(done));
+        self
+    }
+
     /// All inputs, moved out.
     pub fn take_inputs(&mut self) -> SmallVec<[Value; 4]> {
         std::mem::take(&mut self.inputs)

@@ -11,15 +11,15 @@ const MAX_COMPARISONS: usize = 100_000_000;
 
 /// What one stored slice gives to the wanted part.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// Which stored slice.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// The common part, in coordinates of the full tensor.
-    pub(super) part: Ranges,
+    pub(crate) part: Ranges,
 }
 
 /// Finds which stored slices make up `wanted`. Stored slices may not overlap and must cover it.
-pub(super) fn plan(
+pub(crate) fn plan(
     stored: &[TensorSlice],
     full_dims: &[i64],
     wanted: &Ranges,
@@ -56,14 +56,44 @@ pub(super) fn contiguous(part: &Ranges, whole: &Ranges) -> Option<Range<usize>> 
     Some(start..start + volume(part) as usize)
 }
 
-/// Copies `part` out of the elements of `source_box` into those of `target_box`.
-pub(super) fn copy_part(
+/// Copies `part` out of the elements of `source_box` into those of `target_box`; an element is so many bytes.
+pub(crate) fn copy_part(
     part: &Ranges,
     source: &[u8],
     source_box: &Ranges,
     target: &mut [u8],
     target_box: &Ranges,
     element: usize,
+) -> Result<()> {
+    for_runs(part, source_box, target_box, |from, to, run| {
+        let [from, to, run] = [from, to, run].map(|count| element * count);
+        let (from, to) = (source.get(from..from + run)?, target.get_mut(to..to + run)?);
+        to.copy_from_slice(from);
+        Some(())
+    })
+}
+
+/// The same for elements that are no plain bytes.
+pub(crate) fn copy_elements<T: Clone>(
+    part: &Ranges,
+    source: &[T],
+    source_box: &Ranges,
+    target: &mut [T],
+    target_box: &Ranges,
+) -> Result<()> {
+    for_runs(part, source_box, target_box, |from, to, run| {
+        let (from, to) = (source.get(from..from + run)?, target.get_mut(to..to + run)?);
+        to.clone_from_slice(from);
+        Some(())
+    })
+}
+
+/// Calls `copy(from, to, length)` for every run of elements of `part` that is unbroken in both boxes.
+fn for_runs(
+    part: &Ranges,
+    source_box: &Ranges,
+    target_box: &Ranges,
+    mut copy: impl FnMut(usize, usize, usize) -> Option<()>,
 ) -> Result<()> {
     // The longest tail of dimensions that lies in one run in both.
     let mut split = part.len();
@@ -75,18 +105,16 @@ pub(super) fn copy_part(
         }
     }
     let (outer, inner) = part.split_at_checked(split).unwrap_or((part, &[]));
-    let run = element
-        * inner
-            .iter()
-            .map(|(_, length)| *length as usize)
-            .product::<usize>();
+    let run = inner
+        .iter()
+        .map(|(_, length)| *length as usize)
+        .product::<usize>();
     let mut corner: Ranges = part.clone();
     loop {
-        let from = element * offset_in(&corner, source_box);
-        let to = element * offset_in(&corner, target_box);
-        match (source.get(from..from + run), target.get_mut(to..to + run)) {
-            (Some(from), Some(to)) => to.copy_from_slice(from),
-            _ => return Err(internal!("a slice lies outside its tensor (copy_part)")),
+        let from = offset_in(&corner, source_box);
+        let to = offset_in(&corner, target_box);
+        if copy(from, to, run).is_none() {
+            return Err(internal!("a slice lies outside its tensor (copy_part)"));
         }
         if !advance(&mut corner, outer) {
             return Ok(());

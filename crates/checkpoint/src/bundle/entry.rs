@@ -93,7 +93,7 @@ impl Entry {
     }
 }
 
-fn slice_from_proto(proto: &TensorSliceProto) -> Result<TensorSlice> {
+pub(crate) fn slice_from_proto(proto: &TensorSliceProto) -> Result<TensorSlice> {
     let extents = proto
         .extent
         .iter()
@@ -107,7 +107,7 @@ fn slice_from_proto(proto: &TensorSliceProto) -> Result<TensorSlice> {
     TensorSlice::new(extents)
 }
 
-fn slice_to_proto(slice: &TensorSlice) -> TensorSliceProto {
+pub(crate) fn slice_to_proto(slice: &TensorSlice) -> TensorSliceProto {
     TensorSliceProto {
         extent: slice
             .extents()

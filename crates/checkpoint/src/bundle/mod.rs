@@ -31,8 +31,8 @@
 //! # Ok::<(), tensorfleet_status::Status>(())
 //! ```
 
-mod assemble;
-mod entry;
+pub(crate) mod assemble;
+pub(crate) mod entry;
 mod index;
 mod list;
 mod merge;

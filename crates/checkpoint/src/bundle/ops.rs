@@ -1,12 +1,13 @@
 //! What the ops SaveV2 and RestoreV2 do, with their errors.
 
-use tensorfleet_status::{Code, Result, invalid_argument, not_found};
+use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Tensor};
 
 use super::names::printable;
 use super::reader::{BundleReader, read_pending};
 use super::writer::BundleWriter;
 use crate::slice::{DimList, ShapeAndSlice};
+use crate::v1;
 
 /// Tensors are read in groups of about this many bytes, which bounds the memory that differently cut
 /// slices take beside their tensors.
@@ -56,12 +57,12 @@ pub fn save(prefix: &str, items: &[SaveItem<'_>]) -> Result<()> {
 
 /// Reads tensors, or slices of them, from a checkpoint (RestoreV2), in order of the items.
 pub fn restore(prefix: &str, items: &[RestoreItem<'_>]) -> Result<Vec<Tensor>> {
-    let reader = BundleReader::open(prefix).map_err(|status| match status.code() {
-        Code::NotFound => not_found!(
-            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
-        ),
-        _ => status,
-    })?;
+    let reader = match BundleReader::open(prefix) {
+        Ok(reader) => reader,
+        // The prefix may be a file of the format before.
+        Err(status) if status.code() == Code::NotFound => return v1::restore(prefix, items),
+        Err(status) => return Err(status),
+    };
     check_dtypes(&reader, items)?;
     let mut tensors = Vec::with_capacity(items.len());
     let mut group = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
+use tensorfleet_status::{Code, Result, Status, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::entry::Entry;
@@ -48,7 +48,11 @@ impl BundleWriter {
 
     /// Like [`create`](Self::create), in this filesystem.
     pub fn create_in(fs: Arc<dyn FileSystem>, prefix: &str) -> Result<BundleWriter> {
-        fs.create_dir_all(dir_name(prefix))?;
+        match fs.create_dir_all(dir_name(prefix)) {
+            // A file in the way is FAILED_PRECONDITION when the first file is written, as in TensorFlow.
+            Err(status) if status.code() != Code::AlreadyExists => return Err(status),
+            _ => {}
+        }
         let path = data_file_name(prefix, 0, 1);
         let temp = if fs.has_atomic_rename() {
             temp_path(&path, "tempstate")

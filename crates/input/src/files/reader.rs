@@ -1,15 +1,12 @@
-//! Files as streams of bytes, unpacked on the way.
+//! Which files are packed, and how.
 
-use std::io::{self, BufReader, Read};
+use std::io::Read;
 
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use tensorfleet_checkpoint::fs::ReadFile;
-use tensorfleet_status::{Result, Status, data_loss};
+pub(crate) use tensorfleet_checkpoint::packed::as_status;
+use tensorfleet_checkpoint::packed::{Packing, stream};
+use tensorfleet_status::Result;
 
 use super::place;
-
-/// How much of a file is read at a time.
-const BLOCK: usize = 256 << 10;
 
 /// How files are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,52 +24,19 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What a file of this path is packed with: never [`ByName`](Compression::ByName).
-    pub(super) fn of(self, path: &str) -> Compression {
+    /// What a file of this path is packed with.
+    pub(super) fn of(self, path: &str) -> Packing {
         match (self, path.rsplit('.').next()) {
-            (Compression::ByName, Some("gz")) => Compression::Gzip,
-            (Compression::ByName, Some("zz" | "zlib")) => Compression::Zlib,
-            (Compression::ByName, _) => Compression::None,
-            (given, _) => given,
+            (Compression::Gzip, _) | (Compression::ByName, Some("gz")) => Packing::Gzip,
+            (Compression::Zlib, _) | (Compression::ByName, Some("zz" | "zlib")) => Packing::Zlib,
+            _ => Packing::None,
         }
     }
 }
 
 /// Opens a file to be read front to back.
 pub(crate) fn open_stream(path: &str, compression: Compression) -> Result<Box<dyn Read + Send>> {
-    let file = place::open(path)?;
-    let bytes = BufReader::with_capacity(BLOCK, FileBytes { file, offset: 0 });
-    Ok(match compression.of(path) {
-        Compression::Gzip => Box::new(MultiGzDecoder::new(bytes)),
-        Compression::Zlib => Box::new(ZlibDecoder::new(bytes)),
-        Compression::None | Compression::ByName => Box::new(bytes),
-    })
-}
-
-/// The status of a read that failed: the filesystem's own, else the file cannot be unpacked.
-pub(crate) fn as_status(path: &str, error: &io::Error) -> Status {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    match inner {
-        Some(status) => Status::clone(status),
-        None => {
-            data_loss!("{path} cannot be unpacked: {error}; is it complete, and packed as said?")
-        }
-    }
-}
-
-/// A file of the filesystem interface as the standard library reads it.
-struct FileBytes {
-    file: Box<dyn ReadFile>,
-    offset: u64,
-}
-
-impl Read for FileBytes {
-    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_some_at(self.offset, target);
-        let read = read.map_err(io::Error::other)?;
-        self.offset += read as u64;
-        Ok(read)
-    }
+    Ok(stream(place::open(path)?, compression.of(path)))
 }
 
 #[cfg(test)]
@@ -82,26 +46,13 @@ mod tests {
     #[test]
     fn names_tell_the_compression() {
         for (path, expected) in [
-            ("a/b.tfrecord", Compression::None),
-            ("a.gz/b", Compression::None),
-            ("b.csv.gz", Compression::Gzip),
-            ("b.zlib", Compression::Zlib),
+            ("a/b.tfrecord", Packing::None),
+            ("a.gz/b", Packing::None),
+            ("b.csv.gz", Packing::Gzip),
+            ("b.zlib", Packing::Zlib),
         ] {
             assert_eq!(Compression::ByName.of(path), expected, "{path}");
         }
-        assert_eq!(Compression::None.of("b.gz"), Compression::None);
-    }
-
-    #[test]
-    fn statuses_of_the_filesystem_pass_through() {
-        let status = data_loss!("the disk is on fire");
-        let error = io::Error::other(status.clone());
-        assert_eq!(as_status("x", &error).message(), status.message());
-        let error = io::Error::new(io::ErrorKind::InvalidData, "bad block");
-        assert!(
-            as_status("x", &error)
-                .message()
-                .contains("x cannot be unpacked")
-        );
+        assert_eq!(Compression::None.of("b.gz"), Packing::None);
     }
 }

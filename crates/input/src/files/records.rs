@@ -3,22 +3,17 @@
 //! Unlike a reader of event files, which grow, a dataset takes a file for complete: bytes that are no record are
 //! DATA_LOSS also at the end.
 
-use std::io::{self, Read};
-
 use bytes::Bytes;
-use tensorfleet_checkpoint::record::{self, FOOTER_LEN, HEADER_LEN, RecordReader};
-use tensorfleet_status::{Result, data_loss, resource_exhausted};
+use tensorfleet_checkpoint::packed::{Packing, RecordStream};
+use tensorfleet_checkpoint::record::RecordReader;
+use tensorfleet_status::{Result, data_loss};
 use tensorfleet_tensor::Tensor;
 
 use super::place;
-use super::reader::{Compression, as_status, open_stream};
+use super::reader::{Compression, open_stream};
 use crate::dataset::Dataset;
 use crate::element::Element;
 use crate::files::Paths;
-
-/// No message is longer than 2 GiB, so no record has a reason to be. Behind compression a file's length vouches
-/// for nothing.
-const MOST_UNPACKED: u64 = 1 << 31;
 
 impl Dataset {
     /// The records of TFRecord files, one file after the other: one string each. Names that end in `.gz` or `.zz` are
@@ -63,11 +58,8 @@ pub(crate) fn open_records(
     compression: Compression,
 ) -> Result<impl Iterator<Item = Result<Bytes>> + Send + 'static> {
     let mut source = match compression.of(path) {
-        Compression::None => Source::plain(path)?,
-        packed => Source::Packed(Packed {
-            stream: open_stream(path, packed)?,
-            offset: 0,
-        }),
+        Packing::None => Source::plain(path)?,
+        _ => Source::Packed(RecordStream::new(open_stream(path, compression)?)),
     };
     let path = path.to_owned();
     let mut number = 0u64;
@@ -81,14 +73,7 @@ pub(crate) fn open_records(
 
 enum Source {
     Plain { reader: RecordReader, len: u64 },
-    Packed(Packed),
-}
-
-/// Records that come out of a decompressor.
-struct Packed {
-    stream: Box<dyn Read + Send>,
-    /// In the unpacked bytes.
-    offset: u64,
+    Packed(RecordStream),
 }
 
 impl Source {
@@ -110,39 +95,14 @@ impl Source {
                 }
                 Ok(None)
             }
-            Source::Packed(packed) => packed.next_record(path),
+            Source::Packed(records) => {
+                let record = records.next_record(path)?;
+                if records.ends_within_header() {
+                    return Err(truncated(records.offset()));
+                }
+                Ok(record)
+            }
         }
-    }
-}
-
-impl Packed {
-    fn next_record(&mut self, path: &str) -> Result<Option<Bytes>> {
-        let at = self.offset;
-        let header = self.read(HEADER_LEN as u64, path)?;
-        if header.is_empty() {
-            return Ok(None);
-        }
-        let Some(header) = header.first_chunk::<HEADER_LEN>() else {
-            return Err(truncated(at));
-        };
-        let len = record::data_len(header, at)?;
-        if len > MOST_UNPACKED {
-            return Err(resource_exhausted!(
-                "it says it has {len} bytes, more than the limit of {MOST_UNPACKED}"
-            ));
-        }
-        let mut body = self.read(len + FOOTER_LEN as u64, path)?;
-        let data = record::checked_data(&body, len, at)?.len();
-        body.truncate(data);
-        Ok(Some(body.into()))
-    }
-
-    /// The next `len` bytes, fewer only at the end. Memory grows with what is there, not with what is asked for.
-    fn read(&mut self, len: u64, path: &str) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let read: io::Result<usize> = self.stream.by_ref().take(len).read_to_end(&mut bytes);
-        self.offset += read.map_err(|error| as_status(path, &error))? as u64;
-        Ok(bytes)
     }
 }
 
@@ -152,7 +112,7 @@ fn truncated(at: u64) -> tensorfleet_status::Status {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::Write as _;
 
     use flate2::write::{GzEncoder, ZlibEncoder};
     use tensorfleet_checkpoint::record::put_record;

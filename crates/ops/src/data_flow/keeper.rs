@@ -38,8 +38,21 @@ impl<T: Resource> Keeper<T> {
         })
     }
 
-    /// What the node hands out: a handle that carries the resource, or container and name by reference, as its output says.
-    /// `make` makes the resource from its name, `verify` says whether one that was already there is what the node asks for.
+    /// Sets output 0 to what the node hands out: a handle that carries the resource, or container and name by reference, as
+    /// its output says. `make` makes the resource from its name, `verify` says whether one that was already there is what the
+    /// node asks for.
+    pub(crate) fn hand_out(
+        &self,
+        ctx: &mut KernelCtx<'_>,
+        make: impl FnOnce(&str) -> Result<T>,
+        verify: impl FnOnce(&T) -> Result<()>,
+    ) -> Result<()> {
+        let value = self.value(ctx, make, verify)?;
+        ctx.set_value(0, value);
+        Ok(())
+    }
+
+    /// What [`hand_out`](Self::hand_out) sets, where `make` needs the context itself.
     pub(crate) fn value(
         &self,
         ctx: &KernelCtx<'_>,
@@ -99,9 +112,14 @@ impl<T> Drop for Keeper<T> {
 
 /// The resource of input 0: named by a handle, or by container and name behind a reference.
 pub(crate) fn resource<T: Resource>(ctx: &KernelCtx<'_>) -> Result<Arc<T>> {
-    match names_by_ref(ctx)? {
+    resource_at(ctx, 0)
+}
+
+/// The same of any input.
+pub(crate) fn resource_at<T: Resource>(ctx: &KernelCtx<'_>, index: usize) -> Result<Arc<T>> {
+    match names_by_ref(ctx, index)? {
         Some((container, name)) => ctx.env().resources.lookup(&container, &name),
-        None => ctx.resource(0),
+        None => ctx.resource(index),
     }
 }
 
@@ -113,13 +131,13 @@ pub(crate) fn ref_to_names(container: String, name: String) -> Value {
     Value::Ref(Arc::new(var))
 }
 
-/// Container and name, if input 0 is a reference to them.
-pub(crate) fn names_by_ref(ctx: &KernelCtx<'_>) -> Result<Option<(String, String)>> {
-    let port = ctx.node().input_types.first();
+/// Container and name, if the input is a reference to them.
+pub(crate) fn names_by_ref(ctx: &KernelCtx<'_>, index: usize) -> Result<Option<(String, String)>> {
+    let port = ctx.node().input_types.get(index);
     if !port.is_some_and(|port| port.is_ref) {
         return Ok(None);
     }
-    let names = ctx.input_ref(0)?.get()?;
+    let names = ctx.input_ref(index)?.get()?;
     let [container, name] = names.slice::<Bytes>()? else {
         return Err(invalid_argument!(
             "Resource handle must have 2 elements, but had shape: {}",

@@ -4,7 +4,7 @@ mod accumulator;
 mod composite;
 pub(crate) mod keeper;
 pub(crate) mod optional;
-mod queue;
+pub(crate) mod queue;
 mod stack;
 mod staging;
 mod tensor_array;

@@ -248,7 +248,7 @@ fn max_size(ctx: &KernelCtx<'_>) -> Result<usize> {
 
 /// The stack of input 0.
 fn stack(ctx: &KernelCtx<'_>) -> Result<Arc<Stack>> {
-    match names_by_ref(ctx)? {
+    match names_by_ref(ctx, 0)? {
         Some((container, name)) => ctx.env().step_resources.lookup(&container, &name),
         None => ctx.resource(0),
     }

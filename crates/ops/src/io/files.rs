@@ -1,17 +1,19 @@
-//! `ReadFile`, `WriteFile`: whole files.
+//! `MatchingFiles`, `ReadFile`, `WriteFile`: files by pattern, and whole files.
 //!
-//! TensorFlow: ReadFile(filename) -> contents; WriteFile(filename, contents), which makes missing directories.
+//! TensorFlow: MatchingFiles(pattern) -> filenames, sorted, for one pattern or a vector of them; ReadFile(filename) ->
+//! contents; WriteFile(filename, contents), which makes missing directories.
 
 use std::path::Path;
 
-use tensorfleet_checkpoint::fs::io_status;
-use tensorfleet_graph::example::script;
-use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
+use tensorfleet_checkpoint::fs::{self, io_status};
+use tensorfleet_graph::example::{ex, ex_err, script, strs};
+use tensorfleet_graph::infer::{self, InferCtx};
+use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::Result;
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_status::{Code, Result, ensure};
+use tensorfleet_tensor::{Bytes, PartialShape, Tensor};
 
-use super::text_input;
+use super::{text, text_input};
 
 const FILE: OpDef = OpDef {
     gradient: Gradient::Stop("files are not differentiated"),
@@ -19,7 +21,36 @@ const FILE: OpDef = OpDef {
     ..OpDef::BLANK
 };
 
-pub(crate) static OPS: [OpDef; 2] = [
+pub(crate) static OPS: [OpDef; 3] = [
+    OpDef {
+        name: "MatchingFiles",
+        inputs: &["pattern: string"],
+        outputs: &["filenames: string"],
+        infer: infer_vector,
+        kernels: &[cpu(&[], build_matching)],
+        cost: Cost::Expensive,
+        examples: &[
+            ex(
+                "no such files",
+                &[strs(&[2], &["no/such/*", "no/such/file"])],
+                &[strs(&[0], &[])],
+            ),
+            ex("no patterns", &[strs(&[0], &[])], &[strs(&[0], &[])]),
+            ex(
+                "the root is a file, too",
+                &[strs(&[], &["/de[v]"])],
+                &[strs(&[1], &["/dev"])],
+            ),
+            ex_err(
+                "a matrix",
+                &[],
+                &[strs(&[1, 1], &["x"])],
+                Code::InvalidArgument,
+                "",
+            ),
+        ],
+        ..FILE
+    },
     OpDef {
         name: "ReadFile",
         inputs: &["filename: string"],
@@ -46,6 +77,32 @@ pub(crate) static OPS: [OpDef; 2] = [
         ..FILE
     },
 ];
+
+fn infer_vector(ctx: &mut InferCtx<'_>) -> Result<()> {
+    ctx.set(0, PartialShape::of_rank(1));
+    Ok(())
+}
+
+fn build_matching(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let patterns = ctx.input(0)?;
+        ensure!(
+            patterns.rank() <= 1,
+            invalid_argument,
+            "Input patterns tensor must be scalar or vector, but had shape: {}",
+            patterns.shape()
+        );
+        let mut found = Vec::new();
+        for pattern in patterns.slice::<Bytes>()? {
+            let pattern = text(pattern)?;
+            let files = fs::for_path(&pattern)?.glob(&pattern)?;
+            found.extend(files.into_iter().map(Bytes::from));
+        }
+        found.sort_unstable();
+        ctx.set(0, Tensor::vector(&found));
+        Ok(())
+    })
+}
 
 fn build_read(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {

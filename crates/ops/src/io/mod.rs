@@ -1,20 +1,42 @@
-//! Checkpoints and files.
+//! Checkpoints, files, and what records in files are made of.
 
 mod checkpoint;
+mod checkpoint_v1;
+mod decode_compressed;
+mod decode_csv;
+mod example;
 mod file_names;
 mod files;
-mod tensor_proto;
+mod lines;
+mod reader;
+mod record_input;
+mod remap;
+pub(crate) mod tensor_proto;
+pub(crate) mod wav;
 
 use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "io",
-    ops: &[],
+    ops: &[
+        &decode_compressed::OP,
+        &decode_csv::OP,
+        &example::json::OP,
+        &example::parse_single_sequence::OP,
+        &record_input::OP,
+    ],
     tables: &[
         &checkpoint::OPS,
+        &checkpoint_v1::OPS,
+        &example::parse::OPS,
+        &example::parse_sequence::OPS,
         &file_names::OPS,
         &files::OPS,
+        &reader::create::OPS,
+        &reader::verbs::OPS,
+        &remap::OPS,
         &tensor_proto::OPS,
+        &wav::OPS,
     ],
 };
 

@@ -2,6 +2,8 @@
 //!
 //! TensorFlow: ParseTensor(serialized: string) -> output: out_type; SerializeTensor(tensor: T) -> serialized: string.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use prost::Message as _;
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
@@ -66,7 +68,7 @@ fn build_serialize(_: &NodeInfo) -> Result<AnyKernel> {
 }
 
 /// Strings one by one, as TensorFlow writes them: its Python does not read them as content.
-fn proto(tensor: &Tensor) -> Result<TensorProto> {
+pub(crate) fn proto(tensor: &Tensor) -> Result<TensorProto> {
     if tensor.dtype() != DType::String {
         return tensor.to_proto();
     }
@@ -92,7 +94,7 @@ fn build_parse(node: &NodeInfo) -> Result<AnyKernel> {
         let proto = TensorProto::decode(text.clone()).map_err(|_| {
             invalid_argument!(
                 "Could not parse `serialized` as TensorProto, base64: {}",
-                base64(&text)
+                STANDARD.encode(&text)
             )
         })?;
         let tensor = Tensor::from_proto(&proto)?;
@@ -105,21 +107,4 @@ fn build_parse(node: &NodeInfo) -> Result<AnyKernel> {
         ctx.set(0, tensor);
         Ok(())
     })
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            if place <= three.len() {
-                out.push(char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
 }

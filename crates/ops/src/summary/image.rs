@@ -14,7 +14,7 @@ use tensorfleet_tensor::{DType, Tensor, f16};
 use super::encode::{summary, tag};
 use crate::math::cast::doubles;
 
-const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
+pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
 
 /// Images whose largest value is below this are black (or grey).
 const ZERO: f32 = 1e-6;
@@ -56,36 +56,44 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let max_images = node.attrs.int("max_images")?.max(1) as usize;
     let bad_color = node.attrs.tensor("bad_color")?.slice::<u8>()?.to_vec();
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let tag = tag(ctx, 0)?;
-        let images = ctx.input(1)?;
-        let channels = images.shape().dim(3);
-        if images.rank() != 4 || !matches!(channels, 1 | 3 | 4) {
-            return Err(invalid_argument!(
-                "Tensor must be 4-D with last dim 1, 3, or 4, not {}",
-                images.shape()
-            ));
-        }
-        if bad_color.len() < channels {
-            return Err(invalid_argument!(
-                "expected the bad color to have at least {channels} values, got {}",
-                bad_color.len()
-            ));
-        }
-        let count = images.shape().dim(0).min(max_images);
-        let mut values = Vec::with_capacity(count);
-        for index in 0..count {
-            let pixels = pixels(&images.rows(index, 1)?, channels, &bad_color)?;
-            let label = if max_images == 1 {
-                format!("{tag}/image")
-            } else {
-                format!("{tag}/image/{index}")
-            };
-            values.push(entry(label, images, channels, &pixels)?);
-        }
-        let out = summary(values);
+        let out = summary(values(tag(ctx, 0)?, ctx.input(1)?, max_images, &bad_color)?);
         ctx.set(0, out);
         Ok(())
     })
+}
+
+/// A summary value for each of the first images in a batch.
+pub(super) fn values(
+    tag: String,
+    images: &Tensor,
+    max_images: usize,
+    bad_color: &[u8],
+) -> Result<Vec<Value>> {
+    let channels = images.shape().dim(3);
+    if images.rank() != 4 || !matches!(channels, 1 | 3 | 4) {
+        return Err(invalid_argument!(
+            "Tensor must be 4-D with last dim 1, 3, or 4, not {}",
+            images.shape()
+        ));
+    }
+    if bad_color.len() < channels {
+        return Err(invalid_argument!(
+            "expected the bad color to have at least {channels} values, got {}",
+            bad_color.len()
+        ));
+    }
+    let count = images.shape().dim(0).min(max_images);
+    let mut values = Vec::with_capacity(count);
+    for index in 0..count {
+        let pixels = pixels(&images.rows(index, 1)?, channels, bad_color)?;
+        let label = if max_images == 1 {
+            format!("{tag}/image")
+        } else {
+            format!("{tag}/image/{index}")
+        };
+        values.push(entry(label, images, channels, &pixels)?);
+    }
+    Ok(values)
 }
 
 fn entry(label: String, images: &Tensor, channels: usize, pixels: &[u8]) -> Result<Value> {

@@ -1,11 +1,13 @@
 //! Summaries and event files.
 
+mod audio;
 mod encode;
 mod histogram;
 mod image;
 mod merge;
 mod scalar;
 mod tensor_summary;
+mod write_media;
 mod writer;
 
 use crate::Family;
@@ -13,5 +15,10 @@ use crate::Family;
 pub(crate) static FAMILY: Family = Family {
     name: "summary",
     ops: &[&histogram::OP, &image::OP, &merge::OP, &scalar::OP],
-    tables: &[&tensor_summary::OPS, &writer::OPS],
+    tables: &[
+        &audio::OPS,
+        &tensor_summary::OPS,
+        &write_media::OPS,
+        &writer::OPS,
+    ],
 };

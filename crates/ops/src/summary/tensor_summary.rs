@@ -1,42 +1,91 @@
-//! `TensorSummaryV2`: a whole tensor under a tag.
+//! `TensorSummary`, `TensorSummaryV2`: a whole tensor under a tag, or under the name of the node.
 //!
-//! TensorFlow: TensorSummaryV2(tag: string, tensor: T, serialized_summary_metadata: string) -> summary: string.
+//! TensorFlow: TensorSummaryV2(tag: string, tensor: T, serialized_summary_metadata: string) -> summary: string;
+//! TensorSummary(tensor: T) -> summary: string, whose attrs description, labels and display_name are not used.
 
 use prost::Message;
-use tensorfleet_graph::example::{ex_ref, strs};
+use tensorfleet_checkpoint::coding::put_varint;
+use tensorfleet_graph::example::{ex_ref, f32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::SummaryMetadata;
 use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{Bytes, Tensor};
 
 use super::encode::{summary, tag};
+use crate::io::tensor_proto::proto;
 
-pub(crate) static OPS: [OpDef; 1] = [OpDef {
-    name: "TensorSummaryV2",
-    inputs: &[
-        "tag: string",
-        "tensor: T",
-        "serialized_summary_metadata: string",
-    ],
+const SUMMARY: OpDef = OpDef {
     outputs: &["summary: string"],
-    attrs: &["T: type"],
     infer: infer::scalar,
     gradient: Gradient::Stop("summaries are not differentiated"),
-    kernels: &[cpu(&[], build)],
     exactness: Exactness::Bits,
-    examples: &[ex_ref(
-        "text",
-        &[],
-        &[
-            strs(&[], &["t"]),
-            strs(&[2], &["hello", "world"]),
-            strs(&[], &[""]),
-        ],
-    )],
     ..OpDef::BLANK
-}];
+};
+
+pub(crate) static OPS: [OpDef; 2] = [
+    OpDef {
+        name: "TensorSummary",
+        inputs: &["tensor: T"],
+        attrs: &[
+            "T: type",
+            "description: string = ''",
+            "labels: list(string) = []",
+            "display_name: string = ''",
+        ],
+        kernels: &[cpu(&[], build_by_node)],
+        examples: &[
+            ex_ref("numbers", &[], &[f32s(&[2], &[1.0, 2.0])]),
+            ex_ref("text", &[], &[strs(&[3], &["a", "b", "b"])]),
+        ],
+        ..SUMMARY
+    },
+    OpDef {
+        name: "TensorSummaryV2",
+        inputs: &[
+            "tag: string",
+            "tensor: T",
+            "serialized_summary_metadata: string",
+        ],
+        attrs: &["T: type"],
+        kernels: &[cpu(&[], build)],
+        examples: &[ex_ref(
+            "text",
+            &[],
+            &[
+                strs(&[], &["t"]),
+                strs(&[3], &["hello", "world", "world"]),
+                strs(&[], &[""]),
+            ],
+        )],
+        ..SUMMARY
+    },
+];
+
+fn build_by_node(node: &NodeInfo) -> Result<AnyKernel> {
+    let name = node.name.clone();
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        // Fields in the order of their numbers, as TensorFlow writes them: parts of a message may follow each other.
+        let parts = [
+            Value {
+                node_name: name.clone(),
+                ..Value::default()
+            },
+            Value {
+                value: Some(value::Value::Tensor(proto(ctx.input(0)?)?)),
+                ..Value::default()
+            },
+        ];
+        let value = parts.map(|part| part.encode_to_vec()).concat();
+        // The one field of a summary.
+        let mut summary = vec![1 << 3 | 2];
+        put_varint(&mut summary, value.len() as u64);
+        summary.extend_from_slice(&value);
+        ctx.set(0, Tensor::string(summary));
+        Ok(())
+    })
+}
 
 fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
@@ -50,16 +99,10 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
 pub(super) fn tensor_value(tag: String, tensor: &Tensor, metadata: &Bytes) -> Result<Value> {
     let metadata = SummaryMetadata::decode(metadata.clone())
         .map_err(|error| invalid_argument!("the summary metadata cannot be parsed: {error}"))?;
-    // Strings go into the field for strings, where readers of summaries look for them.
-    let tensor = if tensor.dtype() == DType::String {
-        tensor.to_typed_proto()?
-    } else {
-        tensor.to_proto()?
-    };
     Ok(Value {
         tag,
         metadata: Some(metadata),
-        value: Some(value::Value::Tensor(tensor)),
+        value: Some(value::Value::Tensor(proto(tensor)?)),
         ..Value::default()
     })
 }

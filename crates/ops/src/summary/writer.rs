@@ -2,19 +2,21 @@
 //!
 //! TensorFlow: SummaryWriter() -> writer: resource; CreateSummaryFileWriter(writer, logdir, max_queue, flush_millis,
 //! filename_suffix); WriteSummary(writer, step, tensor, tag, summary_metadata); WriteScalarSummary(writer, step, tag, value);
-//! WriteHistogramSummary(writer, step, tag, values); WriteRawProtoSummary(writer, step, tensor); FlushSummaryWriter(writer); CloseSummaryWriter(writer).
+//! WriteHistogramSummary(writer, step, tag, values); WriteRawProtoSummary(writer, step, tensor); WriteGraphSummary(writer,
+//! step, tensor), a serialized GraphDef; ImportEvent(writer, event), a serialized Event as it is; FlushSummaryWriter(writer);
+//! CloseSummaryWriter(writer).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prost::Message;
-use tensorfleet_checkpoint::events::{EventsOptions, EventsWriter};
+use tensorfleet_checkpoint::events::{EventsOptions, EventsWriter, unique_suffix};
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Cost, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
 use tensorfleet_proto::summary::{Value, value};
-use tensorfleet_proto::{Event, Summary, event};
-use tensorfleet_status::{Result, invalid_argument, not_found};
+use tensorfleet_proto::{Event, GraphDef, Summary, event};
+use tensorfleet_status::{Result, data_loss, invalid_argument, not_found};
 use tensorfleet_tensor::Bytes;
 
 use super::encode::tag;
@@ -39,7 +41,7 @@ impl Writer {
     }
 }
 
-const WRITE: OpDef = OpDef {
+pub(super) const WRITE: OpDef = OpDef {
     stateful: true,
     gradient: Gradient::Stop("summaries are not differentiated"),
     cost: Cost::Measured,
@@ -52,7 +54,7 @@ const WRITE: OpDef = OpDef {
     ..OpDef::BLANK
 };
 
-pub(crate) static OPS: [OpDef; 8] = [
+pub(crate) static OPS: [OpDef; 10] = [
     OpDef {
         name: "SummaryWriter",
         outputs: &["writer: resource"],
@@ -125,6 +127,18 @@ pub(crate) static OPS: [OpDef; 8] = [
         ..WRITE
     },
     OpDef {
+        name: "WriteGraphSummary",
+        inputs: &["writer: resource", "step: int64", "tensor: string"],
+        kernels: &[cpu(&[], build_graph)],
+        ..WRITE
+    },
+    OpDef {
+        name: "ImportEvent",
+        inputs: &["writer: resource", "event: string"],
+        kernels: &[cpu(&[], build_import)],
+        ..WRITE
+    },
+    OpDef {
         name: "FlushSummaryWriter",
         inputs: &["writer: resource"],
         kernels: &[cpu(&[], build_flush)],
@@ -164,7 +178,7 @@ fn build_create(_: &NodeInfo) -> Result<AnyKernel> {
         let options = EventsOptions {
             max_queue: usize::try_from(ctx.int(2)?).unwrap_or(0),
             flush_after: Duration::from_millis(u64::try_from(ctx.int(3)?).unwrap_or(0)),
-            suffix: tag(ctx, 4)?,
+            suffix: unique_suffix(&tag(ctx, 4)?),
             ..EventsOptions::default()
         };
         *writer = Some(EventsWriter::create(&logdir, &options)?);
@@ -189,14 +203,39 @@ fn with_writer(
 }
 
 /// A kernel that writes one event with the values that `make` makes of the inputs.
-fn write(make: fn(&KernelCtx<'_>) -> Result<Vec<Value>>) -> Result<AnyKernel> {
+pub(super) fn write(
+    make: impl Fn(&KernelCtx<'_>) -> Result<Vec<Value>> + Send + Sync + 'static,
+) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let event = Event {
-            wall_time: ctx.env().clock.wall().as_secs_f64(),
-            step: ctx.int(1)?,
-            what: Some(event::What::Summary(Summary { value: make(ctx)? })),
-            ..Event::default()
-        };
+        let summary = Summary { value: make(ctx)? };
+        write_now(ctx, event::What::Summary(summary))
+    })
+}
+
+/// Writes an event of this moment and the step in input 1.
+fn write_now(ctx: &KernelCtx<'_>, what: event::What) -> Result<()> {
+    let event = Event {
+        wall_time: ctx.env().clock.wall().as_secs_f64(),
+        step: ctx.int(1)?,
+        what: Some(what),
+        ..Event::default()
+    };
+    with_writer(ctx, |writer| writer.write(&event))
+}
+
+fn build_graph(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let graph = ctx.scalar::<Bytes>(2)?;
+        GraphDef::decode(graph.clone())
+            .map_err(|_| data_loss!("Bad tf.GraphDef binary proto tensor string"))?;
+        write_now(ctx, event::What::GraphDef(graph))
+    })
+}
+
+fn build_import(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let event = Event::decode(ctx.scalar::<Bytes>(1)?)
+            .map_err(|_| data_loss!("Bad tf.Event binary proto tensor string"))?;
         with_writer(ctx, |writer| writer.write(&event))
     })
 }
@@ -228,11 +267,16 @@ fn histogram_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
     }])
 }
 
+/// The values of all summaries, in one event.
 fn raw_values(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
-    let bytes = ctx.scalar::<Bytes>(2)?;
-    let summary = Summary::decode(bytes)
-        .map_err(|error| invalid_argument!("the summary cannot be parsed: {error}"))?;
-    Ok(summary.value)
+    let mut values = Vec::new();
+    for (index, bytes) in ctx.input(2)?.slice::<Bytes>()?.iter().enumerate() {
+        let summary = Summary::decode(bytes.clone()).map_err(|_| {
+            data_loss!("Bad tf.compat.v1.Summary binary proto tensor string at index {index}")
+        })?;
+        values.extend(summary.value);
+    }
+    Ok(values)
 }
 
 fn build_flush(_: &NodeInfo) -> Result<AnyKernel> {

@@ -108,7 +108,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.AssetFileDef",
         is_map_entry: false,
         fields: &[
-            one("tensor_info", 1, Kind::Message(211)),
+            one("tensor_info", 1, Kind::Message(215)),
             one("filename", 2, Kind::String),
         ],
     },
@@ -122,8 +122,8 @@ pub(super) static MESSAGES: &[Message] = &[
             member("f", 4, Kind::Float, 0),
             member("b", 5, Kind::Bool, 0),
             member("type", 6, Kind::Enum(3), 0),
-            member("shape", 7, Kind::Message(215), 0),
-            member("tensor", 8, Kind::Message(214), 0),
+            member("shape", 7, Kind::Message(219), 0),
+            member("tensor", 8, Kind::Message(218), 0),
             member("placeholder", 9, Kind::String, 0),
             member("func", 10, Kind::Message(135), 0),
         ],
@@ -137,8 +137,8 @@ pub(super) static MESSAGES: &[Message] = &[
             many("f", 4, Kind::Float),
             many("b", 5, Kind::Bool),
             many("type", 6, Kind::Enum(3)),
-            many("shape", 7, Kind::Message(215)),
-            many("tensor", 8, Kind::Message(214)),
+            many("shape", 7, Kind::Message(219)),
+            many("tensor", 8, Kind::Message(218)),
             many("func", 9, Kind::Message(135)),
         ],
     },
@@ -166,12 +166,12 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("dtype", 1, Kind::Enum(3)),
-            one("shape", 2, Kind::Message(215)),
+            one("shape", 2, Kind::Message(219)),
             one("shard_id", 3, Kind::Int32),
             one("offset", 4, Kind::Int64),
             one("size", 5, Kind::Int64),
             one("crc32c", 6, Kind::Fixed32),
-            many("slices", 7, Kind::Message(217)),
+            many("slices", 7, Kind::Message(221)),
         ],
     },
     Message {
@@ -180,7 +180,7 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             one("num_shards", 1, Kind::Int32),
             one("endianness", 2, Kind::Enum(0)),
-            one("version", 3, Kind::Message(233)),
+            one("version", 3, Kind::Message(237)),
         ],
     },
     Message {
@@ -198,7 +198,7 @@ pub(super) static MESSAGES: &[Message] = &[
             many("fetch", 2, Kind::String),
             many("target", 3, Kind::String),
             one("run_options", 4, Kind::Message(178)),
-            many("tensor_connection", 5, Kind::Message(209)),
+            many("tensor_connection", 5, Kind::Message(213)),
             many("feed_devices", 6, Kind::Message(22)),
             many("fetch_devices", 7, Kind::Message(23)),
             one("fetch_skip_sync", 8, Kind::Bool),
@@ -359,7 +359,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("name", 1, Kind::String),
             one("type", 2, Kind::Int32),
             one("data_type", 3, Kind::Enum(3)),
-            one("shape", 4, Kind::Message(215)),
+            one("shape", 4, Kind::Message(219)),
             one("group_key", 5, Kind::Int32),
             one("group_size", 6, Kind::Int32),
             one("instance_key", 7, Kind::Int32),
@@ -386,7 +386,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("pred_name", 2, Kind::String),
             one("pivot_name", 3, Kind::String),
             one("branch", 4, Kind::Int32),
-            one("values_def", 5, Kind::Message(228)),
+            one("values_def", 5, Kind::Message(232)),
             many("nested_contexts", 6, Kind::Message(47)),
         ],
     },
@@ -405,7 +405,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("use_per_session_threads", 9, Kind::Bool),
             one("graph_options", 10, Kind::Message(110)),
             one("operation_timeout_in_ms", 11, Kind::Int64),
-            many("session_inter_op_thread_pool", 12, Kind::Message(219)),
+            many("session_inter_op_thread_pool", 12, Kind::Message(223)),
             one("rpc_options", 13, Kind::Message(152)),
             one("cluster_def", 14, Kind::Message(31)),
             one("isolate_session_state", 15, Kind::Bool),
@@ -435,7 +435,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("share_session_state_in_clusterspec_propagation", 8, Kind::Bool),
             one("disable_thread_spinning", 9, Kind::Bool),
             one("share_cluster_devices_in_session", 10, Kind::Bool),
-            one("session_metadata", 11, Kind::Message(190)),
+            one("session_metadata", 11, Kind::Message(194)),
             one("optimize_for_static_graph", 12, Kind::Bool),
             one("enable_mlir_bridge", 13, Kind::Bool),
             one("disable_output_partition_graphs", 14, Kind::Bool),
@@ -465,7 +465,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             member("cond_ctxt", 1, Kind::Message(43), 0),
-            member("while_ctxt", 2, Kind::Message(235), 0),
+            member("while_ctxt", 2, Kind::Message(239), 0),
         ],
     },
     Message {
@@ -547,7 +547,7 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             one("size", 1, Kind::Int64),
             one("alias_input_port", 2, Kind::Int64),
-            one("shape", 3, Kind::Message(215)),
+            one("shape", 3, Kind::Message(219)),
             one("dtype", 4, Kind::Enum(3)),
         ],
     },
@@ -573,7 +573,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("session_handle", 1, Kind::String),
-            one("server_def", 2, Kind::Message(188)),
+            one("server_def", 2, Kind::Message(192)),
             one("isolate_session_state", 3, Kind::Bool),
             many("cluster_device_attributes", 4, Kind::Message(67)),
             one("master_task", 5, Kind::String),
@@ -699,12 +699,12 @@ pub(super) static MESSAGES: &[Message] = &[
             one("step", 2, Kind::Int64),
             member("file_version", 3, Kind::String, 0),
             member("graph_def", 4, Kind::Bytes, 0),
-            member("summary", 5, Kind::Message(200), 0),
+            member("summary", 5, Kind::Message(204), 0),
             member("log_message", 6, Kind::Message(122), 0),
-            member("session_log", 7, Kind::Message(189), 0),
-            member("tagged_run_metadata", 8, Kind::Message(207), 0),
+            member("session_log", 7, Kind::Message(193), 0),
+            member("tagged_run_metadata", 8, Kind::Message(211), 0),
             member("meta_graph_def", 9, Kind::Bytes, 0),
-            one("source_metadata", 10, Kind::Message(195)),
+            one("source_metadata", 10, Kind::Message(199)),
         ],
     },
     Message {
@@ -961,7 +961,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.GetStepSequenceResponse",
         is_map_entry: false,
         fields: &[
-            many("step_sequence", 1, Kind::Message(198)),
+            many("step_sequence", 1, Kind::Message(202)),
         ],
     },
     Message {
@@ -1041,7 +1041,7 @@ pub(super) static MESSAGES: &[Message] = &[
             many("node", 1, Kind::Message(138)),
             one("library", 2, Kind::Message(92)),
             one("version", 3, Kind::Int32),
-            one("versions", 4, Kind::Message(233)),
+            one("versions", 4, Kind::Message(237)),
             one("debug_info", 5, Kind::Message(102)),
         ],
     },
@@ -1118,7 +1118,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: true,
         fields: &[
             one("key", 1, Kind::Int32),
-            one("value", 2, Kind::Message(208)),
+            one("value", 2, Kind::Message(212)),
         ],
     },
     Message {
@@ -1126,7 +1126,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("step_id", 1, Kind::Int64),
-            one("step_stats", 2, Kind::Message(199)),
+            one("step_stats", 2, Kind::Message(203)),
         ],
     },
     Message {
@@ -1223,7 +1223,7 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             one("meta_info_def", 1, Kind::Message(132)),
             one("graph_def", 2, Kind::Message(109)),
-            one("saver_def", 3, Kind::Message(184)),
+            one("saver_def", 3, Kind::Message(188)),
             many("collection_def", 4, Kind::Message(131)),
             many("signature_def", 5, Kind::Message(134)),
             many("asset_file_def", 6, Kind::Message(13)),
@@ -1265,7 +1265,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: true,
         fields: &[
             one("key", 1, Kind::String),
-            one("value", 2, Kind::Message(191)),
+            one("value", 2, Kind::Message(195)),
         ],
     },
     Message {
@@ -1289,7 +1289,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("name", 1, Kind::String),
-            one("tensor", 2, Kind::Message(214)),
+            one("tensor", 2, Kind::Message(218)),
         ],
     },
     Message {
@@ -1349,7 +1349,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("slot", 1, Kind::Int32),
-            one("tensor_description", 3, Kind::Message(210)),
+            one("tensor_description", 3, Kind::Message(214)),
         ],
     },
     Message {
@@ -1521,7 +1521,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.RecvTensorResponse",
         is_map_entry: false,
         fields: &[
-            one("tensor", 1, Kind::Message(214)),
+            one("tensor", 1, Kind::Message(218)),
             one("is_dead", 2, Kind::Bool),
             one("send_start_micros", 3, Kind::Int64),
             one("transport_options", 4, Kind::Message(0)),
@@ -1617,7 +1617,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("dtype", 1, Kind::Enum(3)),
-            one("shape", 2, Kind::Message(215)),
+            one("shape", 2, Kind::Message(219)),
         ],
     },
     Message {
@@ -1639,7 +1639,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("shape_optimization", 13, Kind::Enum(11)),
             one("remapping", 14, Kind::Enum(11)),
             one("scoped_allocator_optimization", 15, Kind::Enum(11)),
-            one("scoped_allocator_opts", 16, Kind::Message(185)),
+            one("scoped_allocator_opts", 16, Kind::Message(189)),
             one("min_graph_nodes", 17, Kind::Int32),
             one("pin_to_host_optimization", 18, Kind::Enum(11)),
             one("disable_meta_optimizer", 19, Kind::Bool),
@@ -1659,8 +1659,8 @@ pub(super) static MESSAGES: &[Message] = &[
             one("cpu_layout_conversion", 50, Kind::Enum(8)),
             many("optimizers", 100, Kind::String),
             many("custom_optimizers", 200, Kind::Message(170)),
-            one("inter_optimizer_verifier_config", 300, Kind::Message(232)),
-            one("post_optimization_verifier_config", 301, Kind::Message(232)),
+            one("inter_optimizer_verifier_config", 300, Kind::Message(236)),
+            one("post_optimization_verifier_config", 301, Kind::Message(236)),
         ],
     },
     Message {
@@ -1685,7 +1685,7 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             one("session_handle", 1, Kind::String),
             one("handle", 2, Kind::Int64),
-            many("feed", 3, Kind::Message(214)),
+            many("feed", 3, Kind::Message(218)),
             one("request_id", 4, Kind::Int64),
         ],
     },
@@ -1693,7 +1693,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.RunCallableResponse",
         is_map_entry: false,
         fields: &[
-            many("fetch", 1, Kind::Message(214)),
+            many("fetch", 1, Kind::Message(218)),
             one("metadata", 2, Kind::Message(176)),
         ],
     },
@@ -1719,7 +1719,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             many("recv", 1, Kind::Message(137)),
-            one("step_stats", 2, Kind::Message(199)),
+            one("step_stats", 2, Kind::Message(203)),
             one("cost_graph", 3, Kind::Message(50)),
             many("partition_graph", 4, Kind::Message(109)),
             one("status_code", 5, Kind::Enum(21)),
@@ -1730,11 +1730,11 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.RunMetadata",
         is_map_entry: false,
         fields: &[
-            one("step_stats", 1, Kind::Message(199)),
+            one("step_stats", 1, Kind::Message(203)),
             one("cost_graph", 2, Kind::Message(50)),
             many("partition_graphs", 3, Kind::Message(109)),
             many("function_graphs", 4, Kind::Message(177)),
-            one("session_metadata", 5, Kind::Message(190)),
+            one("session_metadata", 5, Kind::Message(194)),
         ],
     },
     Message {
@@ -1810,6 +1810,41 @@ pub(super) static MESSAGES: &[Message] = &[
         ],
     },
     Message {
+        name: "tensorflow.SavedSlice",
+        is_map_entry: false,
+        fields: &[
+            one("name", 1, Kind::String),
+            one("slice", 2, Kind::Message(221)),
+            one("data", 3, Kind::Message(218)),
+        ],
+    },
+    Message {
+        name: "tensorflow.SavedSliceMeta",
+        is_map_entry: false,
+        fields: &[
+            one("name", 1, Kind::String),
+            one("shape", 2, Kind::Message(219)),
+            one("type", 3, Kind::Enum(3)),
+            many("slice", 4, Kind::Message(221)),
+        ],
+    },
+    Message {
+        name: "tensorflow.SavedTensorSliceMeta",
+        is_map_entry: false,
+        fields: &[
+            many("tensor", 1, Kind::Message(185)),
+            one("versions", 2, Kind::Message(237)),
+        ],
+    },
+    Message {
+        name: "tensorflow.SavedTensorSlices",
+        is_map_entry: false,
+        fields: &[
+            one("meta", 1, Kind::Message(186)),
+            one("data", 2, Kind::Message(184)),
+        ],
+    },
+    Message {
         name: "tensorflow.SaverDef",
         is_map_entry: false,
         fields: &[
@@ -1879,10 +1914,10 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.SignatureDef",
         is_map_entry: false,
         fields: &[
-            many("inputs", 1, Kind::Message(193)),
-            many("outputs", 2, Kind::Message(194)),
+            many("inputs", 1, Kind::Message(197)),
+            many("outputs", 2, Kind::Message(198)),
             one("method_name", 3, Kind::String),
-            many("defaults", 4, Kind::Message(192)),
+            many("defaults", 4, Kind::Message(196)),
         ],
     },
     Message {
@@ -1890,7 +1925,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: true,
         fields: &[
             one("key", 1, Kind::String),
-            one("value", 2, Kind::Message(214)),
+            one("value", 2, Kind::Message(218)),
         ],
     },
     Message {
@@ -1898,7 +1933,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: true,
         fields: &[
             one("key", 1, Kind::String),
-            one("value", 2, Kind::Message(211)),
+            one("value", 2, Kind::Message(215)),
         ],
     },
     Message {
@@ -1906,7 +1941,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: true,
         fields: &[
             one("key", 1, Kind::String),
-            one("value", 2, Kind::Message(211)),
+            one("value", 2, Kind::Message(215)),
         ],
     },
     Message {
@@ -1922,7 +1957,7 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             one("code", 1, Kind::Enum(21)),
             one("message", 2, Kind::String),
-            many("payload", 3, Kind::Message(197)),
+            many("payload", 3, Kind::Message(201)),
         ],
     },
     Message {
@@ -1952,7 +1987,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.Summary",
         is_map_entry: false,
         fields: &[
-            many("value", 1, Kind::Message(203)),
+            many("value", 1, Kind::Message(207)),
         ],
     },
     Message {
@@ -1983,12 +2018,12 @@ pub(super) static MESSAGES: &[Message] = &[
             one("tag", 1, Kind::String),
             member("simple_value", 2, Kind::Float, 0),
             member("obsolete_old_style_histogram", 3, Kind::Bytes, 0),
-            member("image", 4, Kind::Message(202), 0),
+            member("image", 4, Kind::Message(206), 0),
             member("histo", 5, Kind::Message(111), 0),
-            member("audio", 6, Kind::Message(201), 0),
+            member("audio", 6, Kind::Message(205), 0),
             one("node_name", 7, Kind::String),
-            member("tensor", 8, Kind::Message(214), 0),
-            one("metadata", 9, Kind::Message(205)),
+            member("tensor", 8, Kind::Message(218), 0),
+            one("metadata", 9, Kind::Message(209)),
         ],
     },
     Message {
@@ -2002,7 +2037,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.SummaryMetadata",
         is_map_entry: false,
         fields: &[
-            one("plugin_data", 1, Kind::Message(206)),
+            one("plugin_data", 1, Kind::Message(210)),
             one("display_name", 2, Kind::String),
             one("summary_description", 3, Kind::String),
             one("data_class", 4, Kind::Enum(2)),
@@ -2044,7 +2079,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("dtype", 1, Kind::Enum(3)),
-            one("shape", 2, Kind::Message(215)),
+            one("shape", 2, Kind::Message(219)),
             one("allocation_description", 4, Kind::Message(10)),
         ],
     },
@@ -2054,9 +2089,9 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             member("name", 1, Kind::String, 0),
             one("dtype", 2, Kind::Enum(3)),
-            one("tensor_shape", 3, Kind::Message(215)),
-            member("coo_sparse", 4, Kind::Message(213), 0),
-            member("composite_tensor", 5, Kind::Message(212), 0),
+            one("tensor_shape", 3, Kind::Message(219)),
+            member("coo_sparse", 4, Kind::Message(217), 0),
+            member("composite_tensor", 5, Kind::Message(216), 0),
         ],
     },
     Message {
@@ -2064,7 +2099,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("type_spec", 1, Kind::Bytes),
-            many("components", 2, Kind::Message(211)),
+            many("components", 2, Kind::Message(215)),
         ],
     },
     Message {
@@ -2081,7 +2116,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("dtype", 1, Kind::Enum(3)),
-            one("tensor_shape", 2, Kind::Message(215)),
+            one("tensor_shape", 2, Kind::Message(219)),
             one("version_number", 3, Kind::Int32),
             one("tensor_content", 4, Kind::Bytes),
             many("float_val", 5, Kind::Float),
@@ -2094,7 +2129,7 @@ pub(super) static MESSAGES: &[Message] = &[
             many("dcomplex_val", 12, Kind::Double),
             many("half_val", 13, Kind::Int32),
             many("resource_handle_val", 14, Kind::Message(167)),
-            many("variant_val", 15, Kind::Message(231)),
+            many("variant_val", 15, Kind::Message(235)),
             many("uint32_val", 16, Kind::Uint32),
             many("uint64_val", 17, Kind::Uint64),
             one("float8_val", 18, Kind::Bytes),
@@ -2104,7 +2139,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.TensorShapeProto",
         is_map_entry: false,
         fields: &[
-            many("dim", 2, Kind::Message(216)),
+            many("dim", 2, Kind::Message(220)),
             one("unknown_rank", 3, Kind::Bool),
         ],
     },
@@ -2120,7 +2155,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.TensorSliceProto",
         is_map_entry: false,
         fields: &[
-            many("extent", 1, Kind::Message(218)),
+            many("extent", 1, Kind::Message(222)),
         ],
     },
     Message {
@@ -2155,7 +2190,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.TracingRequest",
         is_map_entry: false,
         fields: &[
-            one("options", 1, Kind::Message(220)),
+            one("options", 1, Kind::Message(224)),
         ],
     },
     Message {
@@ -2168,16 +2203,16 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.TrackableObjectGraph",
         is_map_entry: false,
         fields: &[
-            many("nodes", 1, Kind::Message(224)),
+            many("nodes", 1, Kind::Message(228)),
         ],
     },
     Message {
         name: "tensorflow.TrackableObjectGraph.TrackableObject",
         is_map_entry: false,
         fields: &[
-            many("children", 1, Kind::Message(225)),
-            many("attributes", 2, Kind::Message(226)),
-            many("slot_variables", 3, Kind::Message(227)),
+            many("children", 1, Kind::Message(229)),
+            many("attributes", 2, Kind::Message(230)),
+            many("slot_variables", 3, Kind::Message(231)),
             one("registered_saver", 4, Kind::Message(161)),
             one("has_checkpoint_values", 5, Kind::Message(1)),
         ],
@@ -2213,7 +2248,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             many("values", 1, Kind::String),
-            many("external_values", 2, Kind::Message(229)),
+            many("external_values", 2, Kind::Message(233)),
         ],
     },
     Message {
@@ -2245,7 +2280,7 @@ pub(super) static MESSAGES: &[Message] = &[
         fields: &[
             one("type_name", 1, Kind::String),
             one("metadata", 2, Kind::Bytes),
-            many("tensors", 3, Kind::Message(214)),
+            many("tensors", 3, Kind::Message(218)),
         ],
     },
     Message {
@@ -2284,7 +2319,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("pivot_for_pred_name", 6, Kind::String),
             one("pivot_for_body_name", 7, Kind::String),
             many("loop_exit_names", 8, Kind::String),
-            one("values_def", 9, Kind::Message(228)),
+            one("values_def", 9, Kind::Message(232)),
             many("loop_enter_names", 10, Kind::String),
             one("maximum_iterations_name", 11, Kind::String),
             many("nested_contexts", 12, Kind::Message(47)),
@@ -2295,7 +2330,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("shutdown_mode", 1, Kind::Enum(19)),
-            one("watchdog_config", 2, Kind::Message(234)),
+            one("watchdog_config", 2, Kind::Message(238)),
             one("exit_code", 3, Kind::Message(164)),
         ],
     },
@@ -2319,7 +2354,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.distributed_runtime.GrpcPayloadContainer",
         is_map_entry: false,
         fields: &[
-            many("payloads", 1, Kind::Message(240)),
+            many("payloads", 1, Kind::Message(244)),
         ],
     },
     Message {
@@ -2367,10 +2402,10 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.CreateContextRequest",
         is_map_entry: false,
         fields: &[
-            one("server_def", 1, Kind::Message(188)),
+            one("server_def", 1, Kind::Message(192)),
             one("async", 2, Kind::Bool),
             one("keep_alive_secs", 3, Kind::Int64),
-            one("version_def", 4, Kind::Message(233)),
+            one("version_def", 4, Kind::Message(237)),
             many("cluster_device_attributes", 6, Kind::Message(67)),
             one("context_id", 7, Kind::Fixed64),
             one("context_view_id", 8, Kind::Fixed64),
@@ -2390,14 +2425,14 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("context_id", 1, Kind::Fixed64),
-            many("queue", 3, Kind::Message(255)),
+            many("queue", 3, Kind::Message(259)),
         ],
     },
     Message {
         name: "tensorflow.eager.EnqueueResponse",
         is_map_entry: false,
         fields: &[
-            many("queue_response", 1, Kind::Message(256)),
+            many("queue_response", 1, Kind::Message(260)),
         ],
     },
     Message {
@@ -2421,12 +2456,12 @@ pub(super) static MESSAGES: &[Message] = &[
             one("id", 1, Kind::Int64),
             one("name", 2, Kind::String),
             many("control_op_ids", 4, Kind::Int64),
-            many("attrs", 5, Kind::Message(253)),
+            many("attrs", 5, Kind::Message(257)),
             one("device", 6, Kind::String),
             one("is_component_function", 7, Kind::Bool),
             one("func_step_id", 8, Kind::Int64),
             one("is_function", 9, Kind::Bool),
-            many("op_inputs", 10, Kind::Message(254)),
+            many("op_inputs", 10, Kind::Message(258)),
         ],
     },
     Message {
@@ -2441,30 +2476,30 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.Operation.Input",
         is_map_entry: false,
         fields: &[
-            member("remote_handle", 1, Kind::Message(258), 0),
-            member("tensor", 2, Kind::Message(214), 0),
+            member("remote_handle", 1, Kind::Message(262), 0),
+            member("tensor", 2, Kind::Message(218), 0),
         ],
     },
     Message {
         name: "tensorflow.eager.QueueItem",
         is_map_entry: false,
         fields: &[
-            member("handle_to_decref", 1, Kind::Message(258), 0),
-            member("operation", 2, Kind::Message(252), 0),
-            member("send_tensor", 3, Kind::Message(266), 0),
-            member("register_function", 4, Kind::Message(257), 0),
-            member("cleanup_function", 5, Kind::Message(243), 0),
-            member("sync_remote_executor_for_stream", 6, Kind::Message(267), 0),
-            member("send_packed_handle", 7, Kind::Message(263), 0),
-            member("remove_function", 8, Kind::Message(259), 0),
+            member("handle_to_decref", 1, Kind::Message(262), 0),
+            member("operation", 2, Kind::Message(256), 0),
+            member("send_tensor", 3, Kind::Message(270), 0),
+            member("register_function", 4, Kind::Message(261), 0),
+            member("cleanup_function", 5, Kind::Message(247), 0),
+            member("sync_remote_executor_for_stream", 6, Kind::Message(271), 0),
+            member("send_packed_handle", 7, Kind::Message(267), 0),
+            member("remove_function", 8, Kind::Message(263), 0),
         ],
     },
     Message {
         name: "tensorflow.eager.QueueResponse",
         is_map_entry: false,
         fields: &[
-            many("shape", 1, Kind::Message(215)),
-            many("tensor", 2, Kind::Message(214)),
+            many("shape", 1, Kind::Message(219)),
+            many("tensor", 2, Kind::Message(218)),
             many("device", 3, Kind::String),
         ],
     },
@@ -2486,7 +2521,7 @@ pub(super) static MESSAGES: &[Message] = &[
             one("device", 3, Kind::String),
             one("op_device", 4, Kind::String),
             one("dtype", 5, Kind::Enum(3)),
-            many("resource_dtypes_and_shapes", 6, Kind::Message(260)),
+            many("resource_dtypes_and_shapes", 6, Kind::Message(264)),
         ],
     },
     Message {
@@ -2501,7 +2536,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("dtype", 1, Kind::Enum(3)),
-            one("shape", 2, Kind::Message(215)),
+            one("shape", 2, Kind::Message(219)),
         ],
     },
     Message {
@@ -2509,7 +2544,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("context_id", 1, Kind::Fixed64),
-            one("operation", 2, Kind::Message(252)),
+            one("operation", 2, Kind::Message(256)),
             many("output_num", 3, Kind::Int32),
         ],
     },
@@ -2517,8 +2552,8 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.RunComponentFunctionResponse",
         is_map_entry: false,
         fields: &[
-            many("shape", 1, Kind::Message(215)),
-            many("tensor", 2, Kind::Message(214)),
+            many("shape", 1, Kind::Message(219)),
+            many("tensor", 2, Kind::Message(218)),
         ],
     },
     Message {
@@ -2526,7 +2561,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("op_id", 1, Kind::Int64),
-            many("handles", 2, Kind::Message(264)),
+            many("handles", 2, Kind::Message(268)),
             one("device_name", 3, Kind::String),
         ],
     },
@@ -2534,15 +2569,15 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.SendPackedHandleOp.Handle",
         is_map_entry: false,
         fields: &[
-            member("local_handle", 1, Kind::Message(265), 0),
-            member("remote_handle", 2, Kind::Message(258), 0),
+            member("local_handle", 1, Kind::Message(269), 0),
+            member("remote_handle", 2, Kind::Message(262), 0),
         ],
     },
     Message {
         name: "tensorflow.eager.SendPackedHandleOp.LocalTensorHandle",
         is_map_entry: false,
         fields: &[
-            one("tensor", 1, Kind::Message(214)),
+            one("tensor", 1, Kind::Message(218)),
             one("device", 2, Kind::String),
         ],
     },
@@ -2551,7 +2586,7 @@ pub(super) static MESSAGES: &[Message] = &[
         is_map_entry: false,
         fields: &[
             one("op_id", 1, Kind::Int64),
-            many("tensors", 2, Kind::Message(214)),
+            many("tensors", 2, Kind::Message(218)),
             one("device_name", 3, Kind::String),
         ],
     },
@@ -2565,7 +2600,7 @@ pub(super) static MESSAGES: &[Message] = &[
         name: "tensorflow.eager.UpdateContextRequest",
         is_map_entry: false,
         fields: &[
-            one("server_def", 1, Kind::Message(188)),
+            one("server_def", 1, Kind::Message(192)),
             many("cluster_device_attributes", 2, Kind::Message(67)),
             one("context_id", 3, Kind::Fixed64),
             one("context_view_id", 4, Kind::Fixed64),

@@ -1,5 +1,7 @@
 //! Whole graphs in a session: what op examples cannot show.
 
+mod files;
 mod graphs;
 mod lists;
 mod queues;
+mod readers;

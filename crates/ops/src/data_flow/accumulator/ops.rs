@@ -233,9 +233,7 @@ pub(super) fn build_with(node: &NodeInfo, is_sparse: bool) -> Result<AnyKernel> 
             }
             Ok(())
         };
-        let value = keeper.value(ctx, make, verify)?;
-        ctx.set_value(0, value);
-        Ok(())
+        keeper.hand_out(ctx, make, verify)
     })
 }
 

@@ -277,9 +277,7 @@ fn build_barrier(node: &NodeInfo) -> Result<AnyKernel> {
             );
             Ok(())
         };
-        let value = keeper.value(ctx, make, verify)?;
-        ctx.set_value(0, value);
-        Ok(())
+        keeper.hand_out(ctx, make, verify)
     })
 }
 

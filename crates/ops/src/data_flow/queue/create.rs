@@ -297,9 +297,7 @@ fn build(node: &NodeInfo, kind: Kind) -> Result<AnyKernel> {
         let op = &ctx.node().op;
         let make = |name: &str| Ok(Queue::new(name, spec.clone(), entropy));
         let verify = |queue: &Queue| queue.spec.check_shared(&queue.name, &spec, op);
-        let value = keeper.value(ctx, make, verify)?;
-        ctx.set_value(0, value);
-        Ok(())
+        keeper.hand_out(ctx, make, verify)
     })
 }
 

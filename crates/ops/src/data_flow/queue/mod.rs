@@ -15,6 +15,8 @@ mod spec;
 mod store;
 mod waiting;
 
+pub(crate) use waiting::Queue;
+
 use tensorfleet_graph::{Exactness, Gradient, OpDef};
 
 /// What ops on queues by handle have in common.

@@ -22,7 +22,7 @@ use super::spec::{Kind, Spec, Tuple};
 use super::store::Store;
 
 /// A queue of tuples.
-pub(super) struct Queue {
+pub(crate) struct Queue {
     pub(super) name: String,
     pub(super) spec: Spec,
     state: Mutex<State>,
@@ -191,6 +191,11 @@ impl Queue {
         }
         // Else it was answered meanwhile; the guard must not be dropped under the lock.
         drop(guard);
+    }
+
+    /// Answers with the next element as soon as there is one, for ops that take their work from a queue.
+    pub(crate) fn dequeue_one(self: &Arc<Queue>, ctx: AsyncCtx) {
+        self.submit(ctx, Work::DequeueOne);
     }
 
     /// Closes the queue at once; enqueues that wait are cancelled.
