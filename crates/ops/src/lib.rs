@@ -14,6 +14,7 @@ mod logging;
 mod lookup;
 mod math;
 mod nn;
+mod ragged;
 mod random;
 mod refused;
 mod signal;
@@ -51,6 +52,7 @@ pub static FAMILIES: &[&Family] = &[
     &lookup::FAMILY,
     &math::FAMILY,
     &nn::FAMILY,
+    &ragged::FAMILY,
     &random::FAMILY,
     &signal::FAMILY,
     &sparse::FAMILY,

@@ -290,6 +290,33 @@ builder! {
     } -> one
 }
 
+/// `DenseCountSparseOutput`: `output_indices: int64`, `output_values: output_type`, `output_dense_shape: int64` of `values: T`, `weights: output_type`.
+///
+/// Attributes: `binary_output: bool`.
+///
+/// By the inputs: `T: {int32, int64}`, `output_type: {int32, int64, float, double}`.
+pub fn dense_count_sparse_output(
+    values: impl Operand,
+    weights: impl Operand,
+    binary_output: bool,
+) -> DenseCountSparseOutput {
+    DenseCountSparseOutput(
+        node_with("DenseCountSparseOutput", values)
+            .input(weights)
+            .attr("binary_output", binary_output.to_attr()),
+    )
+}
+
+builder! {
+    /// [`dense_count_sparse_output()`] in the making.
+    DenseCountSparseOutput {
+        /// `minlength: int >= -1 = -1`.
+        minlength = "minlength": i64;
+        /// `maxlength: int >= -1 = -1`.
+        maxlength = "maxlength": i64;
+    } -> DenseCountSparseOutputOutputs { output_indices, output_values, output_dense_shape, }
+}
+
 /// `DepthToSpace`: `output: T` of `input: T`.
 ///
 /// Attributes: `block_size: int >= 2`.
@@ -1012,6 +1039,60 @@ builder! {
     } -> one
 }
 
+/// `RaggedBincount`: `output: T` of `splits: int64`, `values: Tidx`, `size: Tidx`, `weights: T`.
+///
+/// By the inputs: `Tidx: {int32, int64}`, `T: {int32, int64, float, double}`.
+pub fn ragged_bincount(
+    splits: impl Operand,
+    values: impl Operand,
+    size: impl Operand,
+    weights: impl Operand,
+) -> RaggedBincount {
+    RaggedBincount(
+        node_with("RaggedBincount", splits)
+            .input(values)
+            .input(size)
+            .input(weights),
+    )
+}
+
+builder! {
+    /// [`ragged_bincount()`] in the making.
+    RaggedBincount {
+        /// `binary_output: bool = false`.
+        binary_output = "binary_output": bool;
+    } -> one
+}
+
+/// `RaggedCountSparseOutput`: `output_indices: int64`, `output_values: output_type`, `output_dense_shape: int64` of `splits: int64`, `values: T`, `weights: output_type`.
+///
+/// Attributes: `binary_output: bool`.
+///
+/// By the inputs: `T: {int32, int64}`, `output_type: {int32, int64, float, double}`.
+pub fn ragged_count_sparse_output(
+    splits: impl Operand,
+    values: impl Operand,
+    weights: impl Operand,
+    binary_output: bool,
+) -> RaggedCountSparseOutput {
+    RaggedCountSparseOutput(
+        node_with("RaggedCountSparseOutput", splits)
+            .input(values)
+            .input(weights)
+            .attr("binary_output", binary_output.to_attr()),
+    )
+}
+
+builder! {
+    /// [`ragged_count_sparse_output()`] in the making.
+    RaggedCountSparseOutput {
+        /// `minlength: int >= -1 = -1`.
+        minlength = "minlength": i64;
+        /// `maxlength: int >= -1 = -1`.
+        maxlength = "maxlength": i64;
+    } -> RaggedCountSparseOutputOutputs { output_indices, output_values, output_dense_shape, }
+}
+
 /// `Range`: `output: Tidx` of `start: Tidx`, `limit: Tidx`, `delta: Tidx`.
 ///
 /// By the inputs: `Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64} = DT_INT32`.
@@ -1297,6 +1378,64 @@ builder! {
         /// `data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'`.
         data_format = "data_format": &str;
     } -> one
+}
+
+/// `SparseBincount`: `output: T` of `indices: int64`, `values: Tidx`, `dense_shape: int64`, `size: Tidx`, `weights: T`.
+///
+/// By the inputs: `Tidx: {int32, int64}`, `T: {int32, int64, float, double}`.
+pub fn sparse_bincount(
+    indices: impl Operand,
+    values: impl Operand,
+    dense_shape: impl Operand,
+    size: impl Operand,
+    weights: impl Operand,
+) -> SparseBincount {
+    SparseBincount(
+        node_with("SparseBincount", indices)
+            .input(values)
+            .input(dense_shape)
+            .input(size)
+            .input(weights),
+    )
+}
+
+builder! {
+    /// [`sparse_bincount()`] in the making.
+    SparseBincount {
+        /// `binary_output: bool = false`.
+        binary_output = "binary_output": bool;
+    } -> one
+}
+
+/// `SparseCountSparseOutput`: `output_indices: int64`, `output_values: output_type`, `output_dense_shape: int64` of `indices: int64`, `values: T`, `dense_shape: int64`, `weights: output_type`.
+///
+/// Attributes: `binary_output: bool`.
+///
+/// By the inputs: `T: {int32, int64}`, `output_type: {int32, int64, float, double}`.
+pub fn sparse_count_sparse_output(
+    indices: impl Operand,
+    values: impl Operand,
+    dense_shape: impl Operand,
+    weights: impl Operand,
+    binary_output: bool,
+) -> SparseCountSparseOutput {
+    SparseCountSparseOutput(
+        node_with("SparseCountSparseOutput", indices)
+            .input(values)
+            .input(dense_shape)
+            .input(weights)
+            .attr("binary_output", binary_output.to_attr()),
+    )
+}
+
+builder! {
+    /// [`sparse_count_sparse_output()`] in the making.
+    SparseCountSparseOutput {
+        /// `minlength: int >= -1 = -1`.
+        minlength = "minlength": i64;
+        /// `maxlength: int >= -1 = -1`.
+        maxlength = "maxlength": i64;
+    } -> SparseCountSparseOutputOutputs { output_indices, output_values, output_dense_shape, }
 }
 
 /// `Split`: `output: num_split * T` of `split_dim: int32`, `value: T`.

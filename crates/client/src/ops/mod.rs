@@ -36,6 +36,7 @@ mod logging;
 mod lookup;
 mod math;
 mod nn;
+mod ragged;
 mod random;
 mod signal;
 
@@ -55,6 +56,7 @@ pub use logging::*;
 pub use lookup::*;
 pub use math::*;
 pub use nn::*;
+pub use ragged::*;
 pub use random::*;
 pub use signal::*;
 pub use sparse::*;

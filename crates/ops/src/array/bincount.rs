@@ -8,12 +8,12 @@ use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
 use tensorfleet_graph::{Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_math::num::Num;
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use crate::types::INDEX;
 
-const WEIGHTS: &[DType] = &[DType::I32, DType::I64, DType::F32, DType::F64];
+pub(super) const WEIGHTS: &[DType] = &[DType::I32, DType::I64, DType::F32, DType::F64];
 
 const COUNT: OpDef = OpDef {
     gradient: Gradient::None("TensorFlow has none"),
@@ -112,16 +112,7 @@ pub(crate) static OPS: [OpDef; 2] = [
 fn build(by_row: bool, binary: bool) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (values, weights) = (ctx.input(0)?, ctx.input(2)?);
-        if ctx.input(1)?.rank() != 0 {
-            return Err(invalid_argument!(
-                "Shape must be rank 0 but is rank {}: size",
-                ctx.input(1)?.rank()
-            ));
-        }
-        let size = ctx.int(1)?;
-        if size < 0 {
-            return Err(invalid_argument!("size ({size}) must be non-negative"));
-        }
+        let size = bins(ctx, 1)?;
         if by_row && values.rank() > 2 {
             return Err(invalid_argument!(
                 "Shape must be at most rank 2 but is rank {}",
@@ -149,39 +140,63 @@ fn build(by_row: bool, binary: bool) -> Result<AnyKernel> {
             [_, columns] if by_row => *columns as usize,
             _ => numbers.len(),
         };
-        let mut bins = Tensor::zeros(weights.dtype(), shape)?;
-        if !numbers.is_empty() && size > 0 {
-            let run = match bins.dtype() {
-                DType::I32 => count::<i32>,
-                DType::I64 => count::<i64>,
-                DType::F32 => count::<f32>,
-                _ => count::<f64>,
-            };
-            run(&numbers, row_len, weights, size as usize, binary, &mut bins)?;
-        }
-        ctx.set(0, bins);
+        let mut counts = Tensor::zeros(weights.dtype(), shape)?;
+        let row_of = |at: usize| at / row_len.max(1);
+        count(&numbers, &row_of, weights, binary, &mut counts)?;
+        ctx.set(0, counts);
         Ok(())
     })
 }
 
-fn count<T: Num + Element>(
+/// The number of bins in input `index`.
+pub(super) fn bins(ctx: &KernelCtx<'_>, index: usize) -> Result<i64> {
+    ensure!(
+        ctx.input(index)?.rank() == 0,
+        invalid_argument,
+        "Shape must be rank 0 but is rank {}: size",
+        ctx.input(index)?.rank()
+    );
+    let size = ctx.int(index)?;
+    ensure!(
+        size >= 0,
+        invalid_argument,
+        "size ({size}) must be non-negative"
+    );
+    Ok(size)
+}
+
+/// Adds each number's weight to its bin in the row that `row_of` gives for its place; what has no bin is left out.
+pub(super) fn count(
     numbers: &[i64],
-    row_len: usize,
+    row_of: &dyn Fn(usize) -> usize,
     weights: &Tensor,
-    size: usize,
     binary: bool,
     bins: &mut Tensor,
 ) -> Result<()> {
+    match bins.dtype() {
+        DType::I32 => count_as::<i32>(numbers, row_of, weights, binary, bins),
+        DType::I64 => count_as::<i64>(numbers, row_of, weights, binary, bins),
+        DType::F32 => count_as::<f32>(numbers, row_of, weights, binary, bins),
+        _ => count_as::<f64>(numbers, row_of, weights, binary, bins),
+    }
+}
+
+fn count_as<T: Num + Element>(
+    numbers: &[i64],
+    row_of: &dyn Fn(usize) -> usize,
+    weights: &Tensor,
+    binary: bool,
+    bins: &mut Tensor,
+) -> Result<()> {
+    let size = bins.shape().last().map_or(0, |size| *size as usize);
     let weights = weights.slice::<T>()?;
     let bins = bins.slice_mut::<T>()?;
     for (at, number) in numbers.iter().enumerate() {
-        let Some(column) = usize::try_from(*number)
-            .ok()
-            .filter(|number| *number < size)
-        else {
+        let number = usize::try_from(*number).ok();
+        let column = number.filter(|number| *number < size);
+        let Some(bin) = column.and_then(|column| bins.get_mut(row_of(at) * size + column)) else {
             continue;
         };
-        let bin = &mut bins[at / row_len * size + column];
         *bin = match weights.get(at) {
             _ if binary => T::ONE,
             Some(weight) => bin.add(*weight),

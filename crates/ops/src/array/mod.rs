@@ -1,6 +1,7 @@
 //! Ops that make, move and cut tensors without computing with them.
 
 mod bincount;
+mod bincount_rows;
 mod bitcast;
 mod bounds;
 mod broadcast_args;
@@ -8,6 +9,7 @@ mod broadcast_to;
 mod concat;
 mod concat_offset;
 mod constant;
+mod count_sparse;
 mod deep_copy;
 mod diag;
 mod diagonals;
@@ -111,6 +113,8 @@ pub(crate) static FAMILY: Family = Family {
     ],
     tables: &[
         &bincount::OPS,
+        &bincount_rows::OPS,
+        &count_sparse::OPS,
         &bounds::OPS,
         &broadcast_args::OPS,
         &concat::OPS,

@@ -16,6 +16,7 @@ use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 use crate::by_number;
 use crate::data_flow::optional;
 use crate::data_flow::tensor_map::TensorMap;
+use crate::ragged::variant::RaggedVariant;
 use crate::types::{PLAIN, VALUES, dtypes};
 
 const LIKE: OpDef = OpDef {
@@ -145,10 +146,16 @@ fn zero_of(variant: &Variant) -> Result<Variant> {
                 let map = other.downcast::<TensorMap>().map(|map| map.map(zeros));
                 Ok(map.transpose()?.unwrap_or_default().into_variant())
             }
-            None => Err(invalid_argument!(
-                "no zeros for a variant of type '{}'",
-                other.type_name()
-            )),
+            None => match RaggedVariant::of(other) {
+                Some(ragged) => {
+                    let values = zeros(ragged.values())?;
+                    Ok(ragged.with_values(values).into_variant())
+                }
+                None => Err(invalid_argument!(
+                    "no zeros for a variant of type '{}'",
+                    other.type_name()
+                )),
+            },
         },
     }
 }

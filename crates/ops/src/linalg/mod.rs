@@ -37,7 +37,7 @@ use tensorfleet_tensor::{Complex32, Complex64, DType, Shape, Tensor, f16};
 const TYPES: &[DType] = &[DType::F32, DType::F64, DType::C64, DType::C128];
 
 /// The number type that a dtype is carried in: double precision, real or complex.
-trait Carried: Scalar {
+pub(crate) trait Carried: Scalar {
     fn read(tensor: &Tensor) -> Result<Vec<Self>>;
     fn write(values: Vec<Self>, dtype: DType, shape: Shape) -> Result<Tensor>;
 }

@@ -21,6 +21,7 @@ use super::elementwise::{input_dtype, no_function, status};
 use crate::by_number;
 use crate::data_flow::optional;
 use crate::data_flow::tensor_map::TensorMap;
+use crate::ragged::variant::RaggedVariant;
 use crate::types::NUMBERS;
 
 const NAMED: &str = "Input 0: [2] != input 1: [3]";
@@ -216,6 +217,9 @@ fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
     if let (Some(x), Some(y)) = (a.downcast::<TensorMap>(), b.downcast::<TensorMap>()) {
         let sum = x.merge(y, |x, y| add_items(par, x.clone(), y.clone()))?;
         return Ok(sum.into_variant());
+    }
+    if let (Some(x), Some(y)) = (RaggedVariant::of(&a), RaggedVariant::of(&b)) {
+        return Ok(x.sum(&y, par, add_items)?.into_variant());
     }
     let (Variant::List(a), Variant::List(b)) = (&a, &b) else {
         return Err(unimplemented!(

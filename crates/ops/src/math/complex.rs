@@ -2,7 +2,7 @@
 //!
 //! TensorFlow: Complex(real: T, imag: T) -> out: Tout, broadcasting; Real, Imag, Angle(input: T) -> output: Tout;
 //! ComplexAbs(x: T) -> y: Tout; Conj(input: T) -> output: T. Pairs of types are float with complex64, double with complex128.
-//! `Conj` has no kernel for variants: in TensorFlow only its sparse matrices have a conjugate, lists do not.
+//! Of variants only sparse matrices have a conjugate, as in TensorFlow.
 
 use num_complex::Complex;
 use tensorfleet_graph::example::{c64s, ex, ex_ref, f32s};
@@ -17,6 +17,7 @@ use tensorfleet_tensor::{DType, Element};
 use super::calculus::Calculus;
 use super::elementwise::{broadcast, expanded, input_dtype, unary};
 use super::unary::complex;
+use crate::sparse::csr;
 use crate::types::COMPLEX;
 
 const NUMBERS: &[(f64, f64)] = &[(3.0, 4.0), (0.0, -2.0), (-1.5, 0.0)];
@@ -147,7 +148,12 @@ pub(crate) static OPS: [OpDef; 6] = [
             let grad = g.grad(0)?;
             dense(g.conj(grad)?)
         }),
-        kernels: &[cpu(&[("T", COMPLEX)], |node| unary(node, Unary::Conj))],
+        kernels: &[
+            cpu(&[("T", COMPLEX)], |node| unary(node, Unary::Conj)),
+            cpu(&[("T", &[DType::Variant])], |_| {
+                AnyKernel::sync(csr::conjugate)
+            }),
+        ],
         exactness: Exactness::Bits,
         examples: &[
             ex(

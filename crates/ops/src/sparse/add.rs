@@ -4,8 +4,6 @@
 //! (sum_indices, sum_values, sum_shape). Both must be in row-major order. Where both have a value the sum is kept if
 //! |sum| >= thresh; a value in only one of them is kept whatever its size.
 
-use std::cmp::Ordering;
-
 use num_complex::ComplexFloat;
 use tensorfleet_graph::example::{ex, ex_err, f32s, f64s, i64s};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
@@ -14,7 +12,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
 
-use super::{Coordinates, coordinates};
+use super::{coordinates, union, union_indices};
 use crate::types::{COMPLEX, SIGNED, SINGLE_AND_DOUBLE, dtypes};
 
 pub(super) const TYPES: &[DType] = dtypes![SINGLE_AND_DOUBLE, SIGNED, COMPLEX];
@@ -141,14 +139,24 @@ fn kernel<T: Element + Copy + std::ops::Add<Output = T>>(size: fn(T) -> f64) -> 
             ));
         }
         let threshold = threshold(ctx.input(6)?)?;
-        let (indices, values) = merge::<T>(&a, &b, ctx.input(1)?, ctx.input(4)?, |value| {
-            size(value) >= threshold
-        })?;
+        let (a_values, b_values) = (ctx.input(1)?.slice::<T>()?, ctx.input(4)?.slice::<T>()?);
+        let (mut places, mut values) = (union(&a, &b), Vec::new());
+        places.retain(|place| {
+            let (value, is_kept) = match *place {
+                (Some(i), Some(j)) => {
+                    let sum = a_values[i] + b_values[j];
+                    (sum, size(sum) >= threshold)
+                }
+                (Some(i), None) => (a_values[i], true),
+                (None, Some(j)) => (b_values[j], true),
+                (None, None) => return false,
+            };
+            values.extend(is_kept.then_some(value));
+            is_kept
+        });
+        let indices = union_indices(&a, &b, &places)?;
         let shape = ctx.input(2)?.clone();
-        ctx.set(
-            0,
-            Tensor::from_vec(Shape::matrix(values.len(), a.rank)?, indices)?,
-        );
+        ctx.set(0, indices);
         ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
         ctx.set(2, shape);
         Ok(())
@@ -171,36 +179,4 @@ fn threshold(tensor: &Tensor) -> Result<f64> {
         DType::I64 => tensor.to_scalar::<i64>()? as f64,
         other => return Err(invalid_argument!("a threshold of {other} is not supported")),
     })
-}
-
-/// Walks both index lists in step.
-fn merge<T: Element + Copy + std::ops::Add<Output = T>>(
-    a: &Coordinates,
-    b: &Coordinates,
-    a_values: &Tensor,
-    b_values: &Tensor,
-    keep: impl Fn(T) -> bool,
-) -> Result<(Vec<i64>, Vec<T>)> {
-    let (a_values, b_values) = (a_values.slice::<T>()?, b_values.slice::<T>()?);
-    let (mut indices, mut values) = (Vec::new(), Vec::new());
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let order = match (i < a.len(), j < b.len()) {
-            (true, true) => a.row(i).cmp(b.row(j)),
-            (true, false) => Ordering::Less,
-            _ => Ordering::Greater,
-        };
-        let (row, value) = match order {
-            Ordering::Less => (a.row(i), a_values[i]),
-            Ordering::Greater => (b.row(j), b_values[j]),
-            Ordering::Equal => (a.row(i), a_values[i] + b_values[j]),
-        };
-        if order != Ordering::Equal || keep(value) {
-            indices.extend_from_slice(row);
-            values.push(value);
-        }
-        i += usize::from(order != Ordering::Greater);
-        j += usize::from(order != Ordering::Less);
-    }
-    Ok((indices, values))
 }

@@ -1,8 +1,9 @@
-//! `SparseFillEmptyRows`, `SparseFillEmptyRowsGrad`: a default value for rows that have none.
+//! `SparseFillEmptyRows`, `RaggedFillEmptyRows` and their gradients: a default value for rows that have none.
 //!
 //! TensorFlow: SparseFillEmptyRows(indices: int64, values: T, dense_shape: int64, default_value: T) -> (output_indices,
 //! output_values: T, empty_row_indicator: bool, reverse_index_map: int64), in order of the rows;
-//! SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T) -> (d_values: T, d_default_value: T).
+//! SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T) -> (d_values: T, d_default_value: T). Of ragged tensors there
+//! are the rows of the values and the number of rows instead of indices and shape.
 
 use tensorfleet_graph::example::{bools, ex, ex_err, i32s, i64s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
@@ -10,13 +11,121 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Num;
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{Element, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::parts::{joined, picked};
 use crate::by_number;
 use crate::types::NUMBERS;
 
-pub(crate) static OPS: [OpDef; 2] = [
+const FILL: OpDef = OpDef {
+    attrs: &["T: type"],
+    gradient: Gradient::Rule(gradient),
+    exactness: Exactness::Bits,
+    ..OpDef::BLANK
+};
+
+const GRAD: OpDef = OpDef {
+    inputs: &["reverse_index_map: int64", "grad_values: T"],
+    outputs: &["d_values: T", "d_default_value: T"],
+    attrs: &["T: type"],
+    gradient: Gradient::None("TensorFlow has none"),
+    kernels: &[cpu(&[("T", NUMBERS)], build_grad)],
+    examples: &[
+        ex(
+            "one filled",
+            &[i64s(&[2], &[2, 1]), x(&[3], &[1.0, 2.0, 3.0])],
+            &[x(&[2], &[3.0, 2.0]), x(&[], &[1.0])],
+        ),
+        ex_err(
+            "beyond the end",
+            &[],
+            &[i64s(&[2], &[2, 5]), x(&[3], &[1.0, 2.0, 3.0])],
+            Code::InvalidArgument,
+            "Elements in reverse index must be in [0, 3) but got 5",
+        ),
+    ],
+    ..OpDef::BLANK
+};
+
+pub(crate) static OPS: [OpDef; 4] = [
+    OpDef {
+        name: "RaggedFillEmptyRows",
+        inputs: &[
+            "value_rowids: int64",
+            "values: T",
+            "nrows: int64",
+            "default_value: T",
+        ],
+        outputs: &[
+            "output_value_rowids: int64",
+            "output_values: T",
+            "empty_row_indicator: bool",
+            "reverse_index_map: int64",
+        ],
+        kernels: &[cpu(&[], |_| AnyKernel::sync(fill_ragged))],
+        examples: &[
+            ex(
+                "two empty rows",
+                &[
+                    i64s(&[3], &[0, 2, 2]),
+                    x(&[3], &[1.0, 2.0, 3.0]),
+                    i64s(&[], &[4]),
+                    x(&[], &[7.0]),
+                ],
+                &[
+                    i64s(&[5], &[0, 1, 2, 2, 3]),
+                    x(&[5], &[1.0, 7.0, 2.0, 3.0, 7.0]),
+                    bools(&[4], &[false, true, false, true]),
+                    i64s(&[3], &[0, 2, 3]),
+                ],
+            ),
+            // The shape of no row numbers is TensorFlow's.
+            ex(
+                "no rows",
+                &[
+                    i64s(&[0], &[]),
+                    i32s(&[0], &[]),
+                    i64s(&[], &[0]),
+                    i32s(&[], &[7]),
+                ],
+                &[
+                    i64s(&[0, 1], &[]),
+                    i32s(&[0], &[]),
+                    bools(&[0], &[]),
+                    i64s(&[0], &[]),
+                ],
+            ),
+            ex_err(
+                "row that is none",
+                &[],
+                &[
+                    i64s(&[1], &[5]),
+                    i32s(&[1], &[1]),
+                    i64s(&[], &[2]),
+                    i32s(&[], &[7]),
+                ],
+                Code::InvalidArgument,
+                "indices(0, 0) is invalid: 5 >= 2",
+            ),
+            ex_err(
+                "number of values",
+                &[],
+                &[
+                    i64s(&[1], &[1]),
+                    i32s(&[2], &[1, 1]),
+                    i64s(&[], &[2]),
+                    i32s(&[], &[7]),
+                ],
+                Code::InvalidArgument,
+                "",
+            ),
+        ],
+        ..FILL
+    },
+    OpDef {
+        name: "RaggedFillEmptyRowsGrad",
+        ..GRAD
+    },
     OpDef {
         name: "SparseFillEmptyRows",
         inputs: &[
@@ -31,10 +140,7 @@ pub(crate) static OPS: [OpDef; 2] = [
             "empty_row_indicator: bool",
             "reverse_index_map: int64",
         ],
-        attrs: &["T: type"],
-        gradient: Gradient::Rule(gradient),
-        kernels: &[cpu(&[], build)],
-        exactness: Exactness::Bits,
+        kernels: &[cpu(&[], |_| AnyKernel::sync(fill_sparse))],
         examples: &[
             ex(
                 "two empty rows",
@@ -106,30 +212,11 @@ pub(crate) static OPS: [OpDef; 2] = [
                 "default_value must be a scalar, saw: [1]",
             ),
         ],
-        ..OpDef::BLANK
+        ..FILL
     },
     OpDef {
         name: "SparseFillEmptyRowsGrad",
-        inputs: &["reverse_index_map: int64", "grad_values: T"],
-        outputs: &["d_values: T", "d_default_value: T"],
-        attrs: &["T: type"],
-        gradient: Gradient::None("TensorFlow has none"),
-        kernels: &[cpu(&[("T", NUMBERS)], build_grad)],
-        examples: &[
-            ex(
-                "one filled",
-                &[i64s(&[2], &[2, 1]), x(&[3], &[1.0, 2.0, 3.0])],
-                &[x(&[2], &[3.0, 2.0]), x(&[], &[1.0])],
-            ),
-            ex_err(
-                "beyond the end",
-                &[],
-                &[i64s(&[2], &[2, 5]), x(&[3], &[1.0, 2.0, 3.0])],
-                Code::InvalidArgument,
-                "Elements in reverse index must be in [0, 3) but got 5",
-            ),
-        ],
-        ..OpDef::BLANK
+        ..GRAD
     },
 ];
 
@@ -145,52 +232,99 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     ])
 }
 
-fn build(_: &NodeInfo) -> Result<AnyKernel> {
-    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let (indices, values, default) = (ctx.input(0)?, ctx.input(1)?, ctx.input(3)?);
-        check(indices, values, ctx.input(2)?, default)?;
-        let (count, rank) = (indices.shape().dim(0), indices.shape().dim(1));
-        let indices = indices.slice::<i64>()?;
-        let rows = ctx.ints(2)?.first().copied().unwrap_or(0);
-        let rows = Shape::new(&[rows])?.elements();
+fn fill_sparse(ctx: &mut KernelCtx<'_>) -> Result<()> {
+    let (indices, values, default) = (ctx.input(0)?, ctx.input(1)?, ctx.input(3)?);
+    check(indices, values, ctx.input(2)?, default)?;
+    let rank = indices.shape().dim(1);
+    let rows = ctx.ints(2)?.first().copied().unwrap_or(0);
+    let filled = fill(ctx, rank, rows)?;
+    let shape = Shape::matrix(filled.len() / rank.max(1), rank)?;
+    ctx.set(0, Tensor::from_vec(shape, filled)?);
+    Ok(())
+}
+
+fn fill_ragged(ctx: &mut KernelCtx<'_>) -> Result<()> {
+    let [ids, values, rows, default] =
+        [ctx.input(0)?, ctx.input(1)?, ctx.input(2)?, ctx.input(3)?].map(Tensor::shape);
+    for (name, shape) in [("nrows", rows), ("default_value", default)] {
         ensure!(
-            rows > 0 || count == 0,
+            shape.rank() == 0,
             invalid_argument,
-            "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {count}"
+            "{name} must be a scalar, saw: {shape}"
         );
-        let mut by_row: Vec<Vec<usize>> = vec![Vec::new(); rows];
-        for (at, index) in indices.chunks_exact(rank.max(1)).enumerate() {
-            let slot = usize::try_from(index[0]).ok();
-            let slot = slot.and_then(|row| by_row.get_mut(row)).ok_or_else(|| {
-                invalid_argument!("indices({at}, 0) is invalid: {} >= {rows}", index[0])
-            })?;
-            slot.push(at);
-        }
-        let mut out = Vec::with_capacity((count + rows) * rank);
-        // The default comes behind the values.
-        let (mut places, mut reverse) = (Vec::with_capacity(count + rows), vec![0i64; count]);
-        for (row, own) in by_row.iter().enumerate() {
-            if own.is_empty() {
-                out.push(row as i64);
-                out.resize(out.len() + rank - 1, 0);
-                places.push(count);
-            }
-            for at in own {
-                reverse[*at] = places.len() as i64;
-                out.extend_from_slice(&indices[at * rank..(at + 1) * rank]);
-                places.push(*at);
-            }
-        }
-        let default = default.clone().reshaped(Shape::vector(1))?;
-        let filled = picked(&joined(values.dtype(), &[values, &default])?, &places)?;
-        let empty: Vec<bool> = by_row.iter().map(Vec::is_empty).collect();
-        let shape = Shape::matrix(places.len(), rank)?;
-        ctx.set(0, Tensor::from_vec(shape, out)?);
-        ctx.set(1, filled);
-        ctx.set(2, Tensor::vector(&empty));
-        ctx.set(3, Tensor::vector(&reverse));
-        Ok(())
-    })
+    }
+    for (name, shape) in [("value_rowids", ids), ("values", values)] {
+        ensure!(
+            shape.rank() == 1,
+            invalid_argument,
+            "{name} must be a vector, saw: {shape}"
+        );
+    }
+    ensure!(
+        ids.dim(0) == values.dim(0),
+        invalid_argument,
+        "The length of `values` ({}) must match the first dimension of `value_rowids` ({}).",
+        values.dim(0),
+        ids.dim(0)
+    );
+    let rows = ctx.int(2)?;
+    let filled = fill(ctx, 1, rows)?;
+    let shape = match rows {
+        0 => Shape::matrix(0, 1)?,
+        _ => Shape::vector(filled.len()),
+    };
+    ctx.set(0, Tensor::from_vec(shape, filled)?);
+    Ok(())
+}
+
+/// Sets all outputs but the first, whose elements it gives back: the places of the values, `rank` numbers each.
+fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Vec<i64>> {
+    let (indices, values, default) = (ctx.input(0)?, ctx.input(1)?, ctx.input(3)?);
+    let (count, indices) = (values.elements(), indices.slice::<i64>()?);
+    let rows = Shape::new(&[rows])?.elements();
+    ensure!(
+        rows > 0 || count == 0,
+        invalid_argument,
+        "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {count}"
+    );
+    // How many values each row has, then where the next one of it goes.
+    let mut next = Tensor::zeros(DType::I64, Shape::vector(rows))?;
+    let next = next.slice_mut::<i64>()?;
+    for (at, index) in indices.chunks_exact(rank.max(1)).enumerate() {
+        let slot = usize::try_from(index[0]).ok();
+        let slot = slot.and_then(|row| next.get_mut(row)).ok_or_else(|| {
+            invalid_argument!("indices({at}, 0) is invalid: {} >= {rows}", index[0])
+        })?;
+        *slot += 1;
+    }
+    let empty: Vec<bool> = next.iter().map(|values| *values == 0).collect();
+    let mut total = 0;
+    for (slot, is_empty) in next.iter_mut().zip(&empty) {
+        let own = *slot + i64::from(*is_empty);
+        *slot = total;
+        total += own;
+    }
+    // The default comes behind the values.
+    let mut places = vec![count; total as usize];
+    let mut out = vec![0i64; total as usize * rank];
+    for (row, _) in empty.iter().enumerate().filter(|(_, is_empty)| **is_empty) {
+        out[next[row] as usize * rank] = row as i64;
+    }
+    let mut reverse = Vec::with_capacity(count);
+    for (at, index) in indices.chunks_exact(rank.max(1)).enumerate() {
+        let slot = &mut next[index[0] as usize];
+        let to = *slot as usize;
+        *slot += 1;
+        reverse.push(to as i64);
+        places[to] = at;
+        out[to * rank..(to + 1) * rank].copy_from_slice(index);
+    }
+    let default = default.clone().reshaped(Shape::vector(1))?;
+    let filled = picked(&joined(values.dtype(), &[values, &default])?, &places)?;
+    ctx.set(1, filled);
+    ctx.set(2, Tensor::vector(&empty));
+    ctx.set(3, Tensor::vector(&reverse));
+    Ok(out)
 }
 
 fn check(indices: &Tensor, values: &Tensor, shape: &Tensor, default: &Tensor) -> Result<()> {

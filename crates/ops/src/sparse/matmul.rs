@@ -8,12 +8,13 @@ use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i64s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_math::num::Float;
+use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
 
-use super::{Coordinates, coordinates};
 use crate::array::grads;
 use crate::math::calculus::Calculus;
+use crate::math::cast::integers;
 use crate::types::INDEX;
 
 const TYPES: &[DType] = &[
@@ -110,6 +111,30 @@ pub(crate) static OP: OpDef = OpDef {
             Code::InvalidArgument,
             "Cannot multiply A and B because inner dimension does not match",
         ),
+        ex_err(
+            "column out of bounds",
+            &[],
+            &[
+                i64s(&[1, 2], &[1, 10]),
+                x(&[1], &[1.0]),
+                i64s(&[2], &[3, 2]),
+                x(&[2, 1], &[1.0, 2.0]),
+            ],
+            Code::InvalidArgument,
+            "k (10) from index[0,1] out of bounds (>=2)",
+        ),
+        ex_err(
+            "column out of bounds, adjoint",
+            &[("adjoint_a", "true")],
+            &[
+                i64s(&[1, 2], &[1, 10]),
+                x(&[1], &[1.0]),
+                i64s(&[2], &[3, 2]),
+                x(&[3, 1], &[1.0, 2.0, 3.0]),
+            ],
+            Code::InvalidArgument,
+            "m (10) from index[0,1] out of bounds (>=2)",
+        ),
     ],
     ..OpDef::BLANK
 };
@@ -165,8 +190,8 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         DType::F32 => kernel::<f32>(adjoint),
         DType::F64 => kernel::<f64>(adjoint),
         DType::I32 => kernel::<i32>(adjoint),
-        DType::F16 => kernel::<f16>(adjoint),
-        DType::BF16 => kernel::<bf16>(adjoint),
+        DType::F16 => kernel_of_halves::<f16>(adjoint),
+        DType::BF16 => kernel_of_halves::<bf16>(adjoint),
         DType::C64 => kernel::<Complex32>(adjoint),
         DType::C128 => kernel::<Complex64>(adjoint),
         other => Err(internal!("sparse matrices of {other} are not multiplied")),
@@ -182,8 +207,6 @@ trait Scalar: Element + Copy + std::ops::Add<Output = Self> + std::ops::Mul<Outp
 
 impl Scalar for f32 {}
 impl Scalar for f64 {}
-impl Scalar for f16 {}
-impl Scalar for bf16 {}
 impl Scalar for i32 {}
 impl Scalar for Complex32 {
     fn conjugate(self) -> Self {
@@ -196,75 +219,132 @@ impl Scalar for Complex64 {
     }
 }
 
-fn kernel<T: Scalar>([adjoint_a, adjoint_b]: [bool; 2]) -> Result<AnyKernel> {
+fn kernel<T: Scalar>(adjoint: [bool; 2]) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let a = coordinates(ctx, 0)?;
-        let b = ctx.input(3)?;
-        if a.rank != 2 || b.rank() != 2 {
-            return Err(invalid_argument!(
-                "Tensors 'a' and 'b' must be matrices, got shapes {} and {}",
-                a.shape,
-                b.shape()
-            ));
-        }
-        let (rows, inner) = if adjoint_a {
-            (a.shape.dim(1), a.shape.dim(0))
-        } else {
-            (a.shape.dim(0), a.shape.dim(1))
-        };
-        let (b_inner, columns) = if adjoint_b {
-            (b.shape().dim(1), b.shape().dim(0))
-        } else {
-            (b.shape().dim(0), b.shape().dim(1))
-        };
-        if inner != b_inner {
-            return Err(invalid_argument!(
-                "Cannot multiply A and B because inner dimension does not match: {inner} vs. {b_inner}.  Did you forget a transpose?  Dimensions of A: {}).  Dimensions of B: {}",
-                a.shape,
-                b.shape()
-            ));
-        }
-        let mut out = Tensor::zeros(T::DTYPE, Shape::matrix(rows, columns)?)?;
-        let values = ctx.input(1)?.slice::<T>()?;
-        multiply(
-            &a,
-            values,
-            b.slice::<T>()?,
-            [adjoint_a, adjoint_b],
-            inner,
-            columns,
-            out.slice_mut::<T>()?,
-        );
+        let plan = Plan::of(ctx, adjoint)?;
+        let mut out = Tensor::zeros(T::DTYPE, plan.shape.clone())?;
+        let (values, b) = (ctx.input(1)?.slice::<T>()?, ctx.input(3)?.slice::<T>()?);
+        plan.multiply(values, b, out.slice_mut::<T>()?);
         ctx.set(0, out);
         Ok(())
     })
 }
 
-fn multiply<T: Scalar>(
-    a: &Coordinates,
-    values: &[T],
-    b: &[T],
-    [adjoint_a, adjoint_b]: [bool; 2],
+/// Halves are summed as singles.
+fn kernel_of_halves<T: Element + Float>(adjoint: [bool; 2]) -> Result<AnyKernel> {
+    fn wide<T: Element + Float>(tensor: &Tensor) -> Result<Vec<f32>> {
+        let values = tensor.slice::<T>()?.iter();
+        Ok(values.map(|value| value.to_f32()).collect())
+    }
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let plan = Plan::of(ctx, adjoint)?;
+        let mut sums = Tensor::zeros(DType::F32, plan.shape.clone())?;
+        let (values, b) = (wide::<T>(ctx.input(1)?)?, wide::<T>(ctx.input(3)?)?);
+        plan.multiply(&values, &b, sums.slice_mut::<f32>()?);
+        let halves = sums.slice::<f32>()?.iter().map(|sum| T::from_f32(*sum));
+        let out = Tensor::from_vec(plan.shape.clone(), halves.collect())?;
+        ctx.set(0, out);
+        Ok(())
+    })
+}
+
+/// Which value of the sparse matrix meets which row of the dense one, and where that goes.
+struct Plan {
+    /// For each value the row of the result and the row of the dense matrix.
+    places: Vec<(usize, usize)>,
+    shape: Shape,
     inner: usize,
-    columns: usize,
-    out: &mut [T],
-) {
-    for (index, value) in values.iter().enumerate() {
-        let (first, second) = (a.row(index)[0] as usize, a.row(index)[1] as usize);
-        let (row, k) = if adjoint_a {
-            (second, first)
-        } else {
-            (first, second)
+    adjoint: [bool; 2],
+}
+
+impl Plan {
+    fn of(ctx: &KernelCtx<'_>, adjoint: [bool; 2]) -> Result<Plan> {
+        let [indices, values, shape, b] =
+            [ctx.input(0)?, ctx.input(1)?, ctx.input(2)?, ctx.input(3)?];
+        ensure!(
+            b.rank() == 2,
+            invalid_argument,
+            "Tensor 'b' is not a matrix"
+        );
+        ensure!(
+            shape.rank() == 1,
+            invalid_argument,
+            "Tensor 'a_shape' is not a vector"
+        );
+        let &[rows, columns] = shape.slice::<i64>()? else {
+            return Err(invalid_argument!("Tensor 'a_shape' must have 2 elements"));
         };
-        let value = if adjoint_a { value.conjugate() } else { *value };
-        let target = &mut out[row * columns..(row + 1) * columns];
-        if adjoint_b {
-            for (column, slot) in target.iter_mut().enumerate() {
-                *slot = *slot + value * b[column * inner + k].conjugate();
-            }
+        ensure!(
+            values.rank() == 1,
+            invalid_argument,
+            "Tensor 'a_values' is not a vector"
+        );
+        ensure!(
+            indices.rank() == 2,
+            invalid_argument,
+            "Tensor 'a_indices' is not a matrix"
+        );
+        ensure!(
+            indices.shape().dim(0) == values.elements(),
+            invalid_argument,
+            "Number of rows of a_indices does not match number of entries in a_values"
+        );
+        ensure!(
+            indices.shape().dim(1) == 2,
+            invalid_argument,
+            "Number of columns of a_indices does not match number of entries in a_shape"
+        );
+        // The axis of the indices that is the result's, and the other one.
+        let [outer, inner] = if adjoint[0] { [1, 0] } else { [0, 1] };
+        let [m, k] = if adjoint[0] {
+            [columns, rows]
         } else {
-            for (slot, factor) in target.iter_mut().zip(&b[k * columns..(k + 1) * columns]) {
-                *slot = *slot + value * *factor;
+            [rows, columns]
+        };
+        let axis = usize::from(adjoint[1]);
+        let (b_inner, n) = (b.shape()[axis], b.shape()[1 - axis]);
+        ensure!(
+            k == b_inner,
+            invalid_argument,
+            "Cannot multiply A and B because inner dimension does not match: {k} vs. {b_inner}.  Did you forget a transpose?  Dimensions of A: [{rows}, {columns}).  Dimensions of B: {}",
+            b.shape()
+        );
+        let mut places = Vec::with_capacity(values.elements());
+        for (at, index) in integers(indices)?.chunks_exact(2).enumerate() {
+            for (name, axis, limit) in [("k", inner, k), ("m", outer, m)] {
+                ensure!(
+                    (0..limit).contains(&index[axis]),
+                    invalid_argument,
+                    "{name} ({}) from index[{at},{axis}] out of bounds (>={limit})",
+                    index[axis]
+                );
+            }
+            places.push((index[outer] as usize, index[inner] as usize));
+        }
+        Ok(Plan {
+            places,
+            shape: Shape::new(&[m, n])?,
+            inner: k as usize,
+            adjoint,
+        })
+    }
+
+    fn multiply<T: Scalar>(&self, values: &[T], b: &[T], out: &mut [T]) {
+        let columns = self.shape.dim(1);
+        for (value, (row, k)) in values.iter().zip(&self.places) {
+            let value = match self.adjoint[0] {
+                true => value.conjugate(),
+                false => *value,
+            };
+            let target = &mut out[row * columns..(row + 1) * columns];
+            if self.adjoint[1] {
+                for (column, slot) in target.iter_mut().enumerate() {
+                    *slot = *slot + value * b[column * self.inner + k].conjugate();
+                }
+            } else {
+                for (slot, factor) in target.iter_mut().zip(&b[k * columns..(k + 1) * columns]) {
+                    *slot = *slot + value * *factor;
+                }
             }
         }
     }

@@ -1,15 +1,23 @@
 //! Sparse tensors: indices (one row per value), values, dense shape.
 
 mod add;
+mod cross;
+pub(crate) mod crossing;
+pub(crate) mod csr;
+mod dense_add;
+mod dense_cwise;
 mod edit_distance;
+mod extremes;
 mod fill_empty_rows;
 mod matmul;
-mod parts;
-mod reduce_sum;
+mod matmul_dense;
+pub(crate) mod parts;
+mod reduce;
 mod reorder;
 mod reshape;
 mod serialize;
 mod sets;
+mod softmax;
 mod split;
 mod tensors_map;
 mod to_dense;
@@ -22,15 +30,26 @@ pub(crate) static FAMILY: Family = Family {
     name: "sparse",
     ops: &[
         &add::OP,
+        &csr::product::OP,
+        &csr::sparse_product::OP,
+        &dense_add::OP,
         &edit_distance::OP,
         &matmul::OP,
-        &reduce_sum::OP,
+        &matmul_dense::OP,
         &reorder::OP,
         &reshape::OP,
+        &softmax::OP,
         &to_dense::OP,
     ],
     tables: &[
+        &cross::OPS,
+        &csr::cholesky::OPS,
+        &csr::convert::OPS,
+        &csr::inspect::OPS,
+        &dense_cwise::OPS,
+        &extremes::OPS,
         &fill_empty_rows::OPS,
+        &reduce::OPS,
         &serialize::OPS,
         &sets::OPS,
         &split::OPS,
@@ -38,6 +57,8 @@ pub(crate) static FAMILY: Family = Family {
         &value_grads::OPS,
     ],
 };
+
+use std::cmp::Ordering;
 
 use tensorfleet_kernel::KernelCtx;
 use tensorfleet_status::{Result, invalid_argument};
@@ -121,4 +142,39 @@ fn coordinates(ctx: &KernelCtx<'_>, first: usize) -> Result<Coordinates> {
         ctx.input(first + 1)?,
         ctx.input(first + 2)?,
     )
+}
+
+/// Where two sparse tensors in row-major order have values: the places in both of each coordinate that either has.
+fn union(a: &Coordinates, b: &Coordinates) -> Vec<(Option<usize>, Option<usize>)> {
+    let mut places = Vec::with_capacity(a.len().max(b.len()));
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        let order = match (i < a.len(), j < b.len()) {
+            (true, true) => a.row(i).cmp(b.row(j)),
+            (true, false) => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        let (in_a, in_b) = (order != Ordering::Greater, order != Ordering::Less);
+        places.push((in_a.then_some(i), in_b.then_some(j)));
+        i += usize::from(in_a);
+        j += usize::from(in_b);
+    }
+    places
+}
+
+/// The coordinates of such places as a matrix.
+fn union_indices(
+    a: &Coordinates,
+    b: &Coordinates,
+    places: &[(Option<usize>, Option<usize>)],
+) -> Result<Tensor> {
+    let mut indices = Vec::with_capacity(places.len() * a.rank);
+    for place in places {
+        match place {
+            (Some(at), _) => indices.extend_from_slice(a.row(*at)),
+            (None, Some(at)) => indices.extend_from_slice(b.row(*at)),
+            (None, None) => {}
+        }
+    }
+    Tensor::from_vec(Shape::matrix(places.len(), a.rank)?, indices)
 }

@@ -6,16 +6,16 @@ use tensorfleet_tensor::{DType, Shape, Tensor, Word, by_word};
 
 /// A sparse tensor.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Row-major, `shape.len()` numbers per value.
-    pub(super) indices: Vec<i64>,
-    pub(super) values: Tensor,
-    pub(super) shape: Vec<i64>,
+    pub(crate) indices: Vec<i64>,
+    pub(crate) values: Tensor,
+    pub(crate) shape: Vec<i64>,
 }
 
 impl Part {
     /// The one in inputs `first` to `first + 2`; only the sizes are checked.
-    pub(super) fn of(ctx: &KernelCtx<'_>, first: usize) -> Result<Part> {
+    pub(crate) fn of(ctx: &KernelCtx<'_>, first: usize) -> Result<Part> {
         Part::new(
             ctx.input(first)?,
             ctx.input(first + 1)?,
@@ -23,7 +23,7 @@ impl Part {
         )
     }
 
-    pub(super) fn new(indices: &Tensor, values: &Tensor, shape: &Tensor) -> Result<Part> {
+    pub(crate) fn new(indices: &Tensor, values: &Tensor, shape: &Tensor) -> Result<Part> {
         ensure!(
             indices.rank() == 2,
             invalid_argument,
@@ -63,16 +63,16 @@ impl Part {
         })
     }
 
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.elements()
     }
 
     /// The coordinates of value `at`.
-    pub(super) fn row(&self, at: usize) -> &[i64] {
+    pub(crate) fn row(&self, at: usize) -> &[i64] {
         let rank = self.rank();
         self.indices
             .get(at * rank..(at + 1) * rank)
@@ -80,7 +80,7 @@ impl Part {
     }
 
     /// Fails if a value lies outside of the shape.
-    pub(super) fn check_bounds(&self) -> Result<()> {
+    pub(crate) fn check_bounds(&self) -> Result<()> {
         for at in 0..self.len() {
             let mut places = self.row(at).iter().zip(&self.shape);
             ensure!(
@@ -95,14 +95,14 @@ impl Part {
     }
 
     /// Indices, values and shape as tensors.
-    pub(super) fn tensors(self) -> Result<[Tensor; 3]> {
+    pub(crate) fn tensors(self) -> Result<[Tensor; 3]> {
         let shape = Shape::matrix(self.len(), self.rank())?;
         let indices = Tensor::from_vec(shape, self.indices)?;
         Ok([indices, self.values, Tensor::vector(&self.shape)])
     }
 
     /// Sets outputs `first` to `first + 2`.
-    pub(super) fn set(self, ctx: &mut KernelCtx<'_>, first: usize) -> Result<()> {
+    pub(crate) fn set(self, ctx: &mut KernelCtx<'_>, first: usize) -> Result<()> {
         for (index, tensor) in self.tensors()?.into_iter().enumerate() {
             ctx.set(first + index, tensor);
         }
@@ -110,7 +110,7 @@ impl Part {
     }
 
     /// The parts along dimension 0, each without it.
-    pub(super) fn unstacked(&self) -> Result<Vec<Part>> {
+    pub(crate) fn unstacked(&self) -> Result<Vec<Part>> {
         ensure!(
             self.rank() > 1,
             invalid_argument,
@@ -145,7 +145,7 @@ impl Part {
     }
 
     /// Parts of one rank below `prefix` more dimensions, as large as the largest.
-    pub(super) fn stacked(parts: &[Part], prefix: &[i64], dtype: DType) -> Result<Part> {
+    pub(crate) fn stacked(parts: &[Part], prefix: &[i64], dtype: DType) -> Result<Part> {
         let inner = parts.first().map_or(0, Part::rank);
         let mut shape = prefix.to_vec();
         shape.resize(prefix.len() + inner, 0);
@@ -170,7 +170,7 @@ impl Part {
 }
 
 /// The coordinates of a row-major position.
-pub(super) fn unravel(mut position: usize, dims: &[i64]) -> Vec<i64> {
+pub(crate) fn unravel(mut position: usize, dims: &[i64]) -> Vec<i64> {
     let mut out = vec![0; dims.len()];
     for (slot, dim) in out.iter_mut().zip(dims).rev() {
         let dim = usize::try_from(*dim).unwrap_or(1).max(1);
@@ -181,7 +181,7 @@ pub(super) fn unravel(mut position: usize, dims: &[i64]) -> Vec<i64> {
 }
 
 /// The values at these places, which must exist.
-pub(super) fn picked(values: &Tensor, places: &[usize]) -> Result<Tensor> {
+pub(crate) fn picked(values: &Tensor, places: &[usize]) -> Result<Tensor> {
     fn pick<W: Word>(values: &Tensor, places: &[usize], out: &mut Tensor) -> Result<()> {
         let values = values.words::<W>()?;
         for (slot, place) in out.words_mut::<W>()?.iter_mut().zip(places) {
@@ -197,7 +197,7 @@ pub(super) fn picked(values: &Tensor, places: &[usize]) -> Result<Tensor> {
 }
 
 /// Vectors one after the other.
-pub(super) fn joined(dtype: DType, parts: &[&Tensor]) -> Result<Tensor> {
+pub(crate) fn joined(dtype: DType, parts: &[&Tensor]) -> Result<Tensor> {
     fn join<W: Word>(parts: &[&Tensor], out: &mut Tensor) -> Result<()> {
         let mut slots = out.words_mut::<W>()?.iter_mut();
         for part in parts {

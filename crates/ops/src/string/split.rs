@@ -70,6 +70,16 @@ pub(crate) static OPS: [OpDef; 2] = [
                 ],
             ),
             ex_attrs(
+                "white space, at most one cut",
+                &[("maxsplit", "1")],
+                &[strs(&[1], &["  4  5    6  "]), strs(&[], &[""])],
+                &[
+                    i64s(&[2, 2], &[0, 0, 0, 1]),
+                    strs(&[2], &["4", "5    6  "]),
+                    i64s(&[2], &[1, 2]),
+                ],
+            ),
+            ex_attrs(
                 "separator, at most one cut",
                 &[("maxsplit", "1")],
                 &[strs(&[1], &["a<>b<>c"]), strs(&[], &["<>"])],
@@ -168,7 +178,7 @@ fn split_space(value: &Bytes, max: usize) -> Vec<Bytes> {
     let mut rest: &[u8] = value.trim_ascii_start();
     while !rest.is_empty() {
         if pieces.len() == max {
-            pieces.push(value.slice_ref(rest.trim_ascii_end()));
+            pieces.push(value.slice_ref(rest));
             break;
         }
         let end = rest

@@ -164,7 +164,15 @@ const OTHERWISE: &[(&[&str], &str)] = &[
         ],
         "gradients are taken of conditionals and loops as functions only",
     ),
-    (&["PreventGradient"], "TensorFlow's function only fails"),
+    (
+        &[
+            "PreventGradient",
+            "SparseDenseCwiseAdd",
+            "SparseSparseMaximum",
+            "SparseSparseMinimum",
+        ],
+        "TensorFlow's function only fails",
+    ),
 ];
 
 #[test]
