@@ -10,7 +10,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
 
-use super::crossing::{Column, Hashing, Joining, check_batch, crossed};
+use super::crossing::{Column, Hashing, Joining, crossed};
 
 /// The nodes that all scripts have, and some more.
 macro_rules! columns {
@@ -363,4 +363,14 @@ fn check(ctx: &KernelCtx<'_>, count: usize, end: usize) -> Result<i64> {
         )?;
     }
     Ok(batch.unwrap_or(0))
+}
+
+/// Fails unless the number of rows is that of all others.
+fn check_batch(batch: i64, own: i64, place: impl std::fmt::Display) -> Result<()> {
+    ensure!(
+        own == batch,
+        invalid_argument,
+        "Expected batch size {batch} got {own} at {place}"
+    );
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Crosses: every combination of one feature of each column in a row, joined as text or as a hash.
 
-use tensorfleet_status::{Result, ensure, resource_exhausted};
+use tensorfleet_status::{Result, Status, resource_exhausted};
 use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
 
 use crate::string::farm_hash::fingerprint64;
@@ -177,7 +177,7 @@ pub(crate) fn crossed(columns: &[Column<'_>], batch: i64, joining: &Joining) -> 
 }
 
 #[cold]
-fn too_many() -> tensorfleet_status::Status {
+fn too_many() -> Status {
     resource_exhausted!("more crosses than any tensor can hold")
 }
 
@@ -216,14 +216,4 @@ fn joined_hash(first: u64, second: u64) -> u64 {
     let second = mix(second.wrapping_mul(MULTIPLIER)).wrapping_mul(MULTIPLIER);
     let both = (first ^ MULTIPLIER ^ second).wrapping_mul(MULTIPLIER);
     mix(mix(both).wrapping_mul(MULTIPLIER))
-}
-
-/// Fails unless a row number is the same for all.
-pub(crate) fn check_batch(batch: i64, own: i64, place: impl std::fmt::Display) -> Result<()> {
-    ensure!(
-        own == batch,
-        invalid_argument,
-        "Expected batch size {batch} got {own} at {place}"
-    );
-    Ok(())
 }

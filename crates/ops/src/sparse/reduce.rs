@@ -3,17 +3,16 @@
 //! TensorFlow: (input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32) -> output: T, dense and zero
 //! where there was no value; or (output_indices: int64, output_values: T, output_shape: int64). Attr keep_dims.
 
-use std::collections::BTreeMap;
-
 use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, i32s, i64s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::{Num, Real};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, Shape, Tensor, Word, by_word};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::coordinates;
+use super::parts::unravel;
 use crate::array::grads;
 use crate::types::{NUMBERS, REAL_NUMBERS};
 use crate::{by_number, by_real};
@@ -238,14 +237,14 @@ enum Reduction {
     Max,
 }
 
-/// The values that are reduced to one each, by their coordinates in the result, in order of these.
-struct Groups {
-    places: BTreeMap<Vec<i64>, Vec<usize>>,
+/// The position of each value in the result, if that were dense.
+struct Places {
+    places: Vec<usize>,
     shape: Shape,
 }
 
-impl Groups {
-    fn of(ctx: &KernelCtx<'_>, keep_dims: bool) -> Result<Groups> {
+impl Places {
+    fn of(ctx: &KernelCtx<'_>, keep_dims: bool) -> Result<Places> {
         let found = coordinates(ctx, 0)?;
         let axes = ctx.input(3)?;
         ensure!(
@@ -264,77 +263,85 @@ impl Groups {
             })?;
             is_reduced[at] = true;
         }
-        let left = |row: &[i64], of_reduced: i64| -> Vec<i64> {
-            let dims = row.iter().zip(&is_reduced);
-            let dims = dims.filter(|(_, is_reduced)| keep_dims || !**is_reduced);
-            dims.map(|(dim, is_reduced)| if *is_reduced { of_reduced } else { *dim })
-                .collect()
-        };
-        let mut places: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
-        for at in 0..found.len() {
-            places.entry(left(found.row(at), 0)).or_default().push(at);
+        let mut dims = Vec::with_capacity(found.rank);
+        for (dim, is_reduced) in found.shape.iter().zip(&is_reduced) {
+            match (is_reduced, keep_dims) {
+                (false, _) => dims.push(*dim),
+                (true, true) => dims.push(1),
+                (true, false) => {}
+            }
         }
-        let shape = Shape::new(&left(&found.shape, 1))?;
-        Ok(Groups { places, shape })
+        let place = |row: &[i64]| {
+            let axes = row.iter().zip(found.shape.iter()).zip(&is_reduced);
+            let kept = axes.filter(|(_, is_reduced)| !**is_reduced);
+            kept.fold(0, |place, ((at, dim), _)| {
+                place * *dim as usize + *at as usize
+            })
+        };
+        let shape = Shape::new(&dims)?;
+        let places = (0..found.len()).map(|at| place(found.row(at))).collect();
+        Ok(Places { places, shape })
     }
+}
 
-    /// One value for each group.
-    fn reduced(&self, reduction: Reduction, values: &Tensor) -> Result<Tensor> {
-        let dtype = values.dtype();
-        let other = || Err(internal!("sparse tensors of {dtype} are not reduced"));
-        match reduction {
-            Reduction::Sum => by_number!(dtype, T => self.each(values, T::add), else => other()),
-            Reduction::Max => by_real!(dtype, T => self.each(values, T::larger), else => other()),
+/// `count` numbers, each made of the values whose slot it is; zero where there are none.
+fn reduced(reduction: Reduction, values: &Tensor, slots: &[usize], count: usize) -> Result<Tensor> {
+    let dtype = values.dtype();
+    let other = || Err(internal!("sparse tensors of {dtype} are not reduced"));
+    match reduction {
+        Reduction::Sum => {
+            by_number!(dtype, T => joined::<T>(values, slots, count, T::add), else => other())
+        }
+        Reduction::Max => {
+            by_real!(dtype, T => joined::<T>(values, slots, count, T::larger), else => other())
         }
     }
+}
 
-    fn each<T: Element + Num>(&self, values: &Tensor, join: fn(T, T) -> T) -> Result<Tensor> {
-        let values = values.slice::<T>()?;
-        let of_group = |group: &Vec<usize>| {
-            let members = group.iter().map(|at| values[*at]);
-            members.reduce(join).unwrap_or(T::ZERO)
+fn joined<T: Element + Num>(
+    values: &Tensor,
+    slots: &[usize],
+    count: usize,
+    join: fn(T, T) -> T,
+) -> Result<Tensor> {
+    let mut tensor = Tensor::zeros(T::DTYPE, Shape::vector(count))?;
+    let out = tensor.slice_mut::<T>()?;
+    let mut is_set = vec![false; count];
+    for (value, slot) in values.slice::<T>()?.iter().zip(slots) {
+        out[*slot] = match std::mem::replace(&mut is_set[*slot], true) {
+            true => join(out[*slot], *value),
+            false => *value,
         };
-        let out: Vec<T> = self.places.values().map(of_group).collect();
-        Tensor::from_vec(Shape::vector(out.len()), out)
     }
+    Ok(tensor)
 }
 
 fn build(node: &NodeInfo, reduction: Reduction) -> Result<AnyKernel> {
     let keep_dims = node.attrs.bool("keep_dims")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let groups = Groups::of(ctx, keep_dims)?;
-        let values = groups.reduced(reduction, ctx.input(1)?)?;
-        let mut out = Tensor::zeros(values.dtype(), groups.shape.clone())?;
-        let strides = groups.shape.strides();
-        let position = |place: &Vec<i64>| -> usize {
-            let steps = place.iter().zip(&strides);
-            steps.map(|(at, stride)| *at as usize * stride).sum()
-        };
-        let places: Vec<usize> = groups.places.keys().map(position).collect();
-        by_word!(values.dtype(), W => put::<W>(&values, &places, &mut out))?;
-        ctx.set(0, out);
+        let Places { places, shape } = Places::of(ctx, keep_dims)?;
+        let out = reduced(reduction, ctx.input(1)?, &places, shape.elements())?;
+        ctx.set(0, out.reshaped(shape)?);
         Ok(())
     })
-}
-
-fn put<W: Word>(values: &Tensor, places: &[usize], out: &mut Tensor) -> Result<()> {
-    let out = out.words_mut::<W>()?;
-    for (value, place) in values.words::<W>()?.iter().zip(places) {
-        out[*place] = value.clone();
-    }
-    Ok(())
 }
 
 fn build_sparse(node: &NodeInfo, reduction: Reduction) -> Result<AnyKernel> {
     let keep_dims = node.attrs.bool("keep_dims")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let groups = Groups::of(ctx, keep_dims)?;
-        let values = groups.reduced(reduction, ctx.input(1)?)?;
-        let indices: Vec<i64> = groups.places.keys().flatten().copied().collect();
-        let matrix = Shape::matrix(values.elements(), groups.shape.rank())?;
+        let Places { places, shape } = Places::of(ctx, keep_dims)?;
+        let mut taken = places.clone();
+        taken.sort_unstable();
+        taken.dedup();
+        let slot = |place: &usize| taken.partition_point(|taken| taken < place);
+        let slots: Vec<usize> = places.iter().map(slot).collect();
+        let values = reduced(reduction, ctx.input(1)?, &slots, taken.len())?;
+        let indices = taken.iter().flat_map(|place| unravel(*place, &shape));
+        let indices: Vec<i64> = indices.collect();
+        let matrix = Shape::matrix(taken.len(), shape.rank())?;
         ctx.set(0, Tensor::from_vec(matrix, indices)?);
         ctx.set(1, values);
-        ctx.set(2, Tensor::vector(groups.shape.dims()));
+        ctx.set(2, Tensor::vector(shape.dims()));
         Ok(())
     })
 }

@@ -164,15 +164,24 @@ impl Csr {
         let [batch, rows, columns] = whole[whole.len() - 3..] else {
             return Err(invalid_argument!("a matrix has two dimensions"));
         };
-        // An empty one may have any number of rows, which have no memory yet.
-        let starts = rows.checked_add(1).and_then(|rows| rows.checked_mul(batch));
-        let starts =
-            starts.filter(|starts| *starts <= i64::from(i32::MAX) && batch < i64::from(i32::MAX));
-        let starts = starts.ok_or_else(|| {
-            invalid_argument!(
-                "The csr row index size, computed based on the dense_shape, must be <= Int32Max, but is too large: {batch} times {rows} rows"
-            )
-        })?;
+        let most = i64::from(i32::MAX);
+        ensure!(
+            batch < most,
+            invalid_argument,
+            "dense_shape batch_size must be < Int32Max, but the input value is {batch}"
+        );
+        ensure!(
+            values.elements() as i64 <= most,
+            invalid_argument,
+            "values number of elements must be <= Int32Max, but the input value is {}",
+            values.elements()
+        );
+        let starts = rows.saturating_add(1).saturating_mul(batch);
+        ensure!(
+            starts <= most,
+            invalid_argument,
+            "The csr row index size, computed based on the dense_shape, must be <= Int32Max, but is too large. Current value is {starts}"
+        );
         let mut csr = Csr {
             shape: shape.to_vec(),
             batches: vec![0; batch as usize + 1],

@@ -4,7 +4,6 @@
 //! sums cancel to zero stay; a batch of one matrix goes with each of the other side.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Gradient, OpDef, cpu, infer};
@@ -100,26 +99,55 @@ fn multiplied<T: Element + Num>(a: &Csr, b: &Csr) -> Result<Csr> {
     let (x, y) = (a.values.slice::<T>()?, b.values.slice::<T>()?);
     let count = a.batch().max(b.batch());
     let of = |csr: &Csr, batch: usize| if csr.batch() == 1 { 0 } else { batch };
-    let (mut indices, mut values): (Vec<i64>, Vec<T>) = (Vec::new(), Vec::new());
+    // The sums of one row, and which of them there are.
+    let mut sums = Tensor::zeros(T::DTYPE, Shape::vector(b.column_count()))?;
+    let sums = sums.slice_mut::<T>()?;
+    let mut is_met = vec![false; sums.len()];
+    let mut met: Vec<i32> = Vec::new();
+    let (mut batches, mut rows) = (vec![0], Vec::with_capacity(a.rows.len()));
+    let (mut columns, mut values): (Vec<i32>, Vec<T>) = (Vec::new(), Vec::new());
     for batch in 0..count {
         let own = of(b, batch);
         let (starts, first) = (b.row_starts(own), b.range(own).start);
-        let mut sums: BTreeMap<(usize, i32), T> = BTreeMap::new();
-        for (row, inner, at) in a.entries(of(a, batch)) {
-            let bounds = starts[inner] as usize..starts[inner + 1] as usize;
-            for place in bounds.map(|place| first + place) {
-                let sum = sums.entry((row, b.columns[place])).or_insert(T::ZERO);
-                *sum = sum.add(x[at].mul(y[place]));
+        let (a_starts, a_first) = (a.row_starts(of(a, batch)), a.range(of(a, batch)).start);
+        let before = columns.len();
+        rows.push(0);
+        for bounds in a_starts.windows(2) {
+            let row = a_first + bounds[0] as usize..a_first + bounds[1] as usize;
+            for (value, inner) in x[row.clone()].iter().zip(&a.columns[row]) {
+                let inner = *inner as usize;
+                let row = first + starts[inner] as usize..first + starts[inner + 1] as usize;
+                for (factor, column) in y[row.clone()].iter().zip(&b.columns[row]) {
+                    let sum = &mut sums[*column as usize];
+                    *sum = sum.add(value.mul(*factor));
+                    if !std::mem::replace(&mut is_met[*column as usize], true) {
+                        met.push(*column);
+                    }
+                }
             }
+            met.sort_unstable();
+            for column in met.drain(..) {
+                columns.push(column);
+                is_met[column as usize] = false;
+                values.push(std::mem::replace(&mut sums[column as usize], T::ZERO));
+            }
+            rows.push((columns.len() - before) as i32);
         }
-        for ((row, column), sum) in sums {
-            let index = [batch as i64, row as i64, i64::from(column)];
-            indices.extend_from_slice(&index[3 - a.shape.len()..]);
-            values.push(sum);
-        }
+        ensure!(
+            columns.len() <= i32::MAX as usize,
+            invalid_argument,
+            "a product of more than {} values",
+            i32::MAX
+        );
+        batches.push(columns.len() as i32);
     }
     let mut shape = vec![count as i64, a.row_count() as i64, b.column_count() as i64];
     shape.drain(..3 - a.shape.len());
-    let values = Tensor::from_vec(Shape::vector(values.len()), values)?;
-    Csr::from_coordinates(&indices, &values, &shape)
+    Ok(Csr {
+        shape,
+        batches,
+        rows,
+        columns,
+        values: Tensor::from_vec(Shape::vector(values.len()), values)?,
+    })
 }
