@@ -5,6 +5,157 @@ use crate::graph::Graph;
 use crate::output::Operand;
 use tensorfleet_tensor::DType;
 
+/// `AllCandidateSampler`: `sampled_candidates: int64`, `true_expected_count: float`, `sampled_expected_count: float` of `true_classes: int64`.
+///
+/// Attributes: `num_true: int >= 1`, `num_sampled: int >= 1`, `unique: bool`.
+pub fn all_candidate_sampler(
+    true_classes: impl Operand,
+    num_true: i64,
+    num_sampled: i64,
+    unique: bool,
+) -> AllCandidateSampler {
+    AllCandidateSampler(
+        node_with("AllCandidateSampler", true_classes)
+            .attr("num_true", num_true.to_attr())
+            .attr("num_sampled", num_sampled.to_attr())
+            .attr("unique", unique.to_attr()),
+    )
+}
+
+builder! {
+    /// [`all_candidate_sampler()`] in the making.
+    AllCandidateSampler {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> AllCandidateSamplerOutputs { sampled_candidates, true_expected_count, sampled_expected_count, }
+}
+
+/// `ComputeAccidentalHits`: `indices: int32`, `ids: int64`, `weights: float` of `true_classes: int64`, `sampled_candidates: int64`.
+///
+/// Attributes: `num_true: int`.
+pub fn compute_accidental_hits(
+    true_classes: impl Operand,
+    sampled_candidates: impl Operand,
+    num_true: i64,
+) -> ComputeAccidentalHits {
+    ComputeAccidentalHits(
+        node_with("ComputeAccidentalHits", true_classes)
+            .input(sampled_candidates)
+            .attr("num_true", num_true.to_attr()),
+    )
+}
+
+builder! {
+    /// [`compute_accidental_hits()`] in the making.
+    ComputeAccidentalHits {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> ComputeAccidentalHitsOutputs { indices, ids, weights, }
+}
+
+/// `FixedUnigramCandidateSampler`: `sampled_candidates: int64`, `true_expected_count: float`, `sampled_expected_count: float` of `true_classes: int64`.
+///
+/// Attributes: `num_true: int >= 1`, `num_sampled: int >= 1`, `unique: bool`, `range_max: int >= 1`.
+pub fn fixed_unigram_candidate_sampler(
+    true_classes: impl Operand,
+    num_true: i64,
+    num_sampled: i64,
+    unique: bool,
+    range_max: i64,
+) -> FixedUnigramCandidateSampler {
+    FixedUnigramCandidateSampler(
+        node_with("FixedUnigramCandidateSampler", true_classes)
+            .attr("num_true", num_true.to_attr())
+            .attr("num_sampled", num_sampled.to_attr())
+            .attr("unique", unique.to_attr())
+            .attr("range_max", range_max.to_attr()),
+    )
+}
+
+builder! {
+    /// [`fixed_unigram_candidate_sampler()`] in the making.
+    FixedUnigramCandidateSampler {
+        /// `vocab_file: string = ''`.
+        vocab_file = "vocab_file": &str;
+        /// `distortion: float = 1.0`.
+        distortion = "distortion": f32;
+        /// `num_reserved_ids: int = 0`.
+        num_reserved_ids = "num_reserved_ids": i64;
+        /// `num_shards: int >= 1 = 1`.
+        num_shards = "num_shards": i64;
+        /// `shard: int >= 0 = 0`.
+        shard = "shard": i64;
+        /// `unigrams: list(float) = []`.
+        unigrams = "unigrams": &[f32];
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> FixedUnigramCandidateSamplerOutputs { sampled_candidates, true_expected_count, sampled_expected_count, }
+}
+
+/// `LearnedUnigramCandidateSampler`: `sampled_candidates: int64`, `true_expected_count: float`, `sampled_expected_count: float` of `true_classes: int64`.
+///
+/// Attributes: `num_true: int >= 1`, `num_sampled: int >= 1`, `unique: bool`, `range_max: int >= 1`.
+pub fn learned_unigram_candidate_sampler(
+    true_classes: impl Operand,
+    num_true: i64,
+    num_sampled: i64,
+    unique: bool,
+    range_max: i64,
+) -> LearnedUnigramCandidateSampler {
+    LearnedUnigramCandidateSampler(
+        node_with("LearnedUnigramCandidateSampler", true_classes)
+            .attr("num_true", num_true.to_attr())
+            .attr("num_sampled", num_sampled.to_attr())
+            .attr("unique", unique.to_attr())
+            .attr("range_max", range_max.to_attr()),
+    )
+}
+
+builder! {
+    /// [`learned_unigram_candidate_sampler()`] in the making.
+    LearnedUnigramCandidateSampler {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> LearnedUnigramCandidateSamplerOutputs { sampled_candidates, true_expected_count, sampled_expected_count, }
+}
+
+/// `LogUniformCandidateSampler`: `sampled_candidates: int64`, `true_expected_count: float`, `sampled_expected_count: float` of `true_classes: int64`.
+///
+/// Attributes: `num_true: int >= 1`, `num_sampled: int >= 1`, `unique: bool`, `range_max: int >= 1`.
+pub fn log_uniform_candidate_sampler(
+    true_classes: impl Operand,
+    num_true: i64,
+    num_sampled: i64,
+    unique: bool,
+    range_max: i64,
+) -> LogUniformCandidateSampler {
+    LogUniformCandidateSampler(
+        node_with("LogUniformCandidateSampler", true_classes)
+            .attr("num_true", num_true.to_attr())
+            .attr("num_sampled", num_sampled.to_attr())
+            .attr("unique", unique.to_attr())
+            .attr("range_max", range_max.to_attr()),
+    )
+}
+
+builder! {
+    /// [`log_uniform_candidate_sampler()`] in the making.
+    LogUniformCandidateSampler {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> LogUniformCandidateSamplerOutputs { sampled_candidates, true_expected_count, sampled_expected_count, }
+}
+
 /// `Multinomial`: `output: output_dtype` of `logits: T`, `num_samples: int32`.
 ///
 /// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
@@ -36,6 +187,35 @@ builder! {
     NonDeterministicInts {
         /// `dtype: type = DT_INT64`.
         dtype = "dtype": DType;
+    } -> one
+}
+
+/// `ParameterizedTruncatedNormal`: `output: dtype` of `shape: T`, `means: dtype`, `stdevs: dtype`, `minvals: dtype`, `maxvals: dtype`.
+///
+/// By the inputs: `dtype: {half, bfloat16, float, double}`, `T: {int32, int64}`.
+pub fn parameterized_truncated_normal(
+    shape: impl Operand,
+    means: impl Operand,
+    stdevs: impl Operand,
+    minvals: impl Operand,
+    maxvals: impl Operand,
+) -> ParameterizedTruncatedNormal {
+    ParameterizedTruncatedNormal(
+        node_with("ParameterizedTruncatedNormal", shape)
+            .input(means)
+            .input(stdevs)
+            .input(minvals)
+            .input(maxvals),
+    )
+}
+
+builder! {
+    /// [`parameterized_truncated_normal()`] in the making.
+    ParameterizedTruncatedNormal {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
     } -> one
 }
 
@@ -206,6 +386,23 @@ builder! {
     RngSkip {} -> none
 }
 
+/// `SobolSample`: `samples: dtype` of `dim: int32`, `num_results: int32`, `skip: int32`.
+pub fn sobol_sample(
+    dim: impl Operand,
+    num_results: impl Operand,
+    skip: impl Operand,
+) -> SobolSample {
+    SobolSample(node_with("SobolSample", dim).input(num_results).input(skip))
+}
+
+builder! {
+    /// [`sobol_sample()`] in the making.
+    SobolSample {
+        /// `dtype: {float, double} = DT_FLOAT`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
 /// `StatefulRandomBinomial`: `output: dtype` of `resource: resource`, `algorithm: int64`, `shape: S`, `counts: T`, `probs: T`.
 ///
 /// By the inputs: `S: {int32, int64}`, `T: {half, float, double, int32, int64} = DT_DOUBLE`.
@@ -370,6 +567,32 @@ builder! {
         /// `output_dtype: {int32, int64} = DT_INT64`.
         output_dtype = "output_dtype": DType;
     } -> one
+}
+
+/// `StatelessParameterizedTruncatedNormal`: `output: dtype` of `shape: S`, `seed: Tseed`, `means: dtype`, `stddevs: dtype`, `minvals: dtype`, `maxvals: dtype`.
+///
+/// By the inputs: `S: {int32, int64}`, `Tseed: {int32, int64} = DT_INT64`, `dtype: {half, float, double}`.
+pub fn stateless_parameterized_truncated_normal(
+    shape: impl Operand,
+    seed: impl Operand,
+    means: impl Operand,
+    stddevs: impl Operand,
+    minvals: impl Operand,
+    maxvals: impl Operand,
+) -> StatelessParameterizedTruncatedNormal {
+    StatelessParameterizedTruncatedNormal(
+        node_with("StatelessParameterizedTruncatedNormal", shape)
+            .input(seed)
+            .input(means)
+            .input(stddevs)
+            .input(minvals)
+            .input(maxvals),
+    )
+}
+
+builder! {
+    /// [`stateless_parameterized_truncated_normal()`] in the making.
+    StatelessParameterizedTruncatedNormal {} -> one
 }
 
 /// `StatelessRandomBinomial`: `output: dtype` of `shape: S`, `seed: Tseed`, `counts: T`, `probs: T`.
@@ -735,6 +958,35 @@ builder! {
     } -> one
 }
 
+/// `ThreadUnsafeUnigramCandidateSampler`: `sampled_candidates: int64`, `true_expected_count: float`, `sampled_expected_count: float` of `true_classes: int64`.
+///
+/// Attributes: `num_true: int >= 1`, `num_sampled: int >= 1`, `unique: bool`, `range_max: int >= 1`.
+pub fn thread_unsafe_unigram_candidate_sampler(
+    true_classes: impl Operand,
+    num_true: i64,
+    num_sampled: i64,
+    unique: bool,
+    range_max: i64,
+) -> ThreadUnsafeUnigramCandidateSampler {
+    ThreadUnsafeUnigramCandidateSampler(
+        node_with("ThreadUnsafeUnigramCandidateSampler", true_classes)
+            .attr("num_true", num_true.to_attr())
+            .attr("num_sampled", num_sampled.to_attr())
+            .attr("unique", unique.to_attr())
+            .attr("range_max", range_max.to_attr()),
+    )
+}
+
+builder! {
+    /// [`thread_unsafe_unigram_candidate_sampler()`] in the making.
+    ThreadUnsafeUnigramCandidateSampler {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> ThreadUnsafeUnigramCandidateSamplerOutputs { sampled_candidates, true_expected_count, sampled_expected_count, }
+}
+
 /// `TruncatedNormal`: `output: dtype` of `shape: T`.
 ///
 /// Attributes: `dtype: {half, bfloat16, float, double}`.
@@ -752,4 +1004,33 @@ builder! {
         /// `seed2: int = 0`.
         seed2 = "seed2": i64;
     } -> one
+}
+
+/// `UniformCandidateSampler`: `sampled_candidates: int64`, `true_expected_count: float`, `sampled_expected_count: float` of `true_classes: int64`.
+///
+/// Attributes: `num_true: int >= 1`, `num_sampled: int >= 1`, `unique: bool`, `range_max: int >= 1`.
+pub fn uniform_candidate_sampler(
+    true_classes: impl Operand,
+    num_true: i64,
+    num_sampled: i64,
+    unique: bool,
+    range_max: i64,
+) -> UniformCandidateSampler {
+    UniformCandidateSampler(
+        node_with("UniformCandidateSampler", true_classes)
+            .attr("num_true", num_true.to_attr())
+            .attr("num_sampled", num_sampled.to_attr())
+            .attr("unique", unique.to_attr())
+            .attr("range_max", range_max.to_attr()),
+    )
+}
+
+builder! {
+    /// [`uniform_candidate_sampler()`] in the making.
+    UniformCandidateSampler {
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> UniformCandidateSamplerOutputs { sampled_candidates, true_expected_count, sampled_expected_count, }
 }

@@ -15,9 +15,13 @@
 //! | Multinomial, StatelessMultinomial | [`fill_multinomial`], reserving [`multinomial_outputs`] |
 //! | RandomGamma, StatelessRandomGammaV2, RandomPoisson(V2) | [`fill_gamma`], [`fill_poisson`] |
 //! | StatelessRandomBinomial, StatefulRandomBinomial | [`fill_binomial`] |
+//! | ParameterizedTruncatedNormal and its stateless form | [`Sampler`] |
 //! | RandomIndexShuffle | [`IndexShuffle`] |
+//! | SobolSample | [`fill_sobol`] |
+//! | candidate samplers | [`Words`] |
 
 mod binomial;
+mod bounded_normal;
 mod fill;
 mod gamma;
 mod index_shuffle;
@@ -26,11 +30,14 @@ mod multinomial;
 mod normal;
 mod philox;
 mod shuffle;
+mod sobol;
 #[cfg(test)]
 mod tests;
 mod uniform;
+mod words;
 
 pub use binomial::{Binomial, fill_binomial};
+pub use bounded_normal::{BoundedNormal, Bounds, Refused, Sampler};
 pub use fill::Output;
 pub use gamma::{FromDrawn, fill_gamma, fill_poisson};
 pub use index_shuffle::IndexShuffle;
@@ -38,6 +45,8 @@ pub use multinomial::{fill_multinomial, multinomial_outputs};
 pub use normal::{Drawn, Normal, fill_normal, fill_truncated_normal};
 pub use philox::{Philox, RESERVED_SAMPLES_PER_OUTPUT};
 pub use shuffle::{shuffle_order, shuffle_samples};
+pub use sobol::{MOST_DIMENSIONS as MOST_SOBOL_DIMENSIONS, fill_sobol};
 pub use uniform::{
     FullInt, UniformFloat, UniformInt, fill_full_int, fill_uniform, fill_uniform_int,
 };
+pub use words::Words;

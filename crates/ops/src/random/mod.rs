@@ -1,6 +1,8 @@
 //! Random numbers, bit-exact with TensorFlow for given seeds.
 
 mod binomial;
+mod bounded;
+mod candidates;
 mod distribution;
 mod generator;
 mod index_shuffle;
@@ -8,6 +10,7 @@ mod keys;
 mod multinomial;
 mod rates;
 mod shuffle;
+mod sobol;
 mod stateful;
 mod stateless;
 
@@ -15,9 +18,11 @@ use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "random",
-    ops: &[&index_shuffle::OP],
+    ops: &[&candidates::HITS, &index_shuffle::OP, &sobol::OP],
     tables: &[
         &binomial::OPS,
+        &bounded::OPS,
+        &candidates::OPS,
         &generator::OPS,
         &keys::OPS,
         &multinomial::OPS,
@@ -31,6 +36,8 @@ pub(crate) static FAMILY: Family = Family {
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
+use tensorfleet_graph::Output;
+use tensorfleet_graph::gradient::GradCtx;
 use tensorfleet_kernel::{KernelCtx, NodeInfo};
 use tensorfleet_math::random::Philox;
 use tensorfleet_status::{Result, internal};
@@ -82,6 +89,15 @@ fn shape_input(ctx: &KernelCtx<'_>, index: usize) -> Result<Shape> {
         ));
     }
     Shape::new(&ctx.ints(index)?)
+}
+
+/// A part of the gradient for each sample, summed over the samples that a parameter was broadcast to.
+fn sum_to(g: &mut GradCtx<'_>, part: Output, parameter: Output) -> Result<Output> {
+    let (own, whole) = (g.shape(parameter)?, g.shape(part)?);
+    let args = g.builder().op("BroadcastGradientArgs");
+    let args = args.input(own).input(whole).build()?;
+    let sum = g.apply("Sum", &[part, args.output(0)])?;
+    g.apply("Reshape", &[sum, own])
 }
 
 /// The elements of a tensor of real numbers in double precision.

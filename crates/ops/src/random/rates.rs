@@ -14,7 +14,7 @@ use tensorfleet_status::{Result, ensure, internal};
 use tensorfleet_tensor::{DType, Shape, Tensor, bf16, f16};
 
 use super::stateless::{by_key, by_seed};
-use super::{Stream, doubles, shape_input};
+use super::{Stream, doubles, shape_input, sum_to};
 use crate::math::calculus::Calculus;
 
 const REAL: &[DType] = &[DType::F16, DType::F32, DType::F64];
@@ -206,12 +206,8 @@ fn gamma_gradient(g: &mut GradCtx<'_>, input: usize) -> Result<InputGrads> {
     let (alpha, sample, grad) = (g.input(input), g.output(0), g.grad(0)?);
     let slope = g.apply("RandomGammaGrad", &[alpha, sample])?;
     let part = g.mul(grad, slope)?;
-    let (alpha_shape, shape) = (g.shape(alpha)?, g.shape(sample)?);
-    let args = g.builder().op("BroadcastGradientArgs");
-    let args = args.input(alpha_shape).input(shape).build()?;
-    let sum = g.apply("Sum", &[part, args.output(0)])?;
     let mut grads = vec![None; g.num_inputs()];
-    grads[input] = Some(Grad::Dense(g.apply("Reshape", &[sum, alpha_shape])?));
+    grads[input] = Some(Grad::Dense(sum_to(g, part, alpha)?));
     Ok(grads)
 }
 
