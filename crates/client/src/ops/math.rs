@@ -733,6 +733,35 @@ builder! {
     Dawsn {} -> one
 }
 
+/// `Dequantize`: `output: dtype` of `input: T`, `min_range: float`, `max_range: float`.
+///
+/// By the inputs: `T: {qint8, quint8, qint32, qint16, quint16}`.
+pub fn dequantize(
+    input: impl Operand,
+    min_range: impl Operand,
+    max_range: impl Operand,
+) -> Dequantize {
+    Dequantize(
+        node_with("Dequantize", input)
+            .input(min_range)
+            .input(max_range),
+    )
+}
+
+builder! {
+    /// [`dequantize()`] in the making.
+    Dequantize {
+        /// `mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'`.
+        mode = "mode": &str;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+        /// `axis: int = -1`.
+        axis = "axis": i64;
+        /// `dtype: {bfloat16, float} = DT_FLOAT`.
+        dtype = "dtype": DType;
+    } -> one
+}
+
 /// `Digamma`: `y: T` of `x: T`.
 ///
 /// By the inputs: `T: {bfloat16, half, float, double}`.
@@ -883,6 +912,145 @@ pub fn expm1(x: impl Operand) -> Expm1 {
 builder! {
     /// [`expm1()`] in the making.
     Expm1 {} -> one
+}
+
+/// `FakeQuantWithMinMaxArgs`: `outputs: float` of `inputs: float`.
+pub fn fake_quant_with_min_max_args(inputs: impl Operand) -> FakeQuantWithMinMaxArgs {
+    FakeQuantWithMinMaxArgs(node_with("FakeQuantWithMinMaxArgs", inputs))
+}
+
+builder! {
+    /// [`fake_quant_with_min_max_args()`] in the making.
+    FakeQuantWithMinMaxArgs {
+        /// `min: float = -6.0`.
+        min = "min": f32;
+        /// `max: float = 6.0`.
+        max = "max": f32;
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+    } -> one
+}
+
+/// `FakeQuantWithMinMaxArgsGradient`: `backprops: float` of `gradients: float`, `inputs: float`.
+pub fn fake_quant_with_min_max_args_gradient(
+    gradients: impl Operand,
+    inputs: impl Operand,
+) -> FakeQuantWithMinMaxArgsGradient {
+    FakeQuantWithMinMaxArgsGradient(
+        node_with("FakeQuantWithMinMaxArgsGradient", gradients).input(inputs),
+    )
+}
+
+builder! {
+    /// [`fake_quant_with_min_max_args_gradient()`] in the making.
+    FakeQuantWithMinMaxArgsGradient {
+        /// `min: float = -6.0`.
+        min = "min": f32;
+        /// `max: float = 6.0`.
+        max = "max": f32;
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+    } -> one
+}
+
+/// `FakeQuantWithMinMaxVars`: `outputs: float` of `inputs: float`, `min: float`, `max: float`.
+pub fn fake_quant_with_min_max_vars(
+    inputs: impl Operand,
+    min: impl Operand,
+    max: impl Operand,
+) -> FakeQuantWithMinMaxVars {
+    FakeQuantWithMinMaxVars(
+        node_with("FakeQuantWithMinMaxVars", inputs)
+            .input(min)
+            .input(max),
+    )
+}
+
+builder! {
+    /// [`fake_quant_with_min_max_vars()`] in the making.
+    FakeQuantWithMinMaxVars {
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+    } -> one
+}
+
+/// `FakeQuantWithMinMaxVarsGradient`: `backprops_wrt_input: float`, `backprop_wrt_min: float`, `backprop_wrt_max: float` of `gradients: float`, `inputs: float`, `min: float`, `max: float`.
+pub fn fake_quant_with_min_max_vars_gradient(
+    gradients: impl Operand,
+    inputs: impl Operand,
+    min: impl Operand,
+    max: impl Operand,
+) -> FakeQuantWithMinMaxVarsGradient {
+    FakeQuantWithMinMaxVarsGradient(
+        node_with("FakeQuantWithMinMaxVarsGradient", gradients)
+            .input(inputs)
+            .input(min)
+            .input(max),
+    )
+}
+
+builder! {
+    /// [`fake_quant_with_min_max_vars_gradient()`] in the making.
+    FakeQuantWithMinMaxVarsGradient {
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+    } -> FakeQuantWithMinMaxVarsGradientOutputs { backprops_wrt_input, backprop_wrt_min, backprop_wrt_max, }
+}
+
+/// `FakeQuantWithMinMaxVarsPerChannel`: `outputs: float` of `inputs: float`, `min: float`, `max: float`.
+pub fn fake_quant_with_min_max_vars_per_channel(
+    inputs: impl Operand,
+    min: impl Operand,
+    max: impl Operand,
+) -> FakeQuantWithMinMaxVarsPerChannel {
+    FakeQuantWithMinMaxVarsPerChannel(
+        node_with("FakeQuantWithMinMaxVarsPerChannel", inputs)
+            .input(min)
+            .input(max),
+    )
+}
+
+builder! {
+    /// [`fake_quant_with_min_max_vars_per_channel()`] in the making.
+    FakeQuantWithMinMaxVarsPerChannel {
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+    } -> one
+}
+
+/// `FakeQuantWithMinMaxVarsPerChannelGradient`: `backprops_wrt_input: float`, `backprop_wrt_min: float`, `backprop_wrt_max: float` of `gradients: float`, `inputs: float`, `min: float`, `max: float`.
+pub fn fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: impl Operand,
+    inputs: impl Operand,
+    min: impl Operand,
+    max: impl Operand,
+) -> FakeQuantWithMinMaxVarsPerChannelGradient {
+    FakeQuantWithMinMaxVarsPerChannelGradient(
+        node_with("FakeQuantWithMinMaxVarsPerChannelGradient", gradients)
+            .input(inputs)
+            .input(min)
+            .input(max),
+    )
+}
+
+builder! {
+    /// [`fake_quant_with_min_max_vars_per_channel_gradient()`] in the making.
+    FakeQuantWithMinMaxVarsPerChannelGradient {
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+    } -> FakeQuantWithMinMaxVarsPerChannelGradientOutputs { backprops_wrt_input, backprop_wrt_min, backprop_wrt_max, }
 }
 
 /// `Floor`: `y: T` of `x: T`.
@@ -1113,6 +1281,21 @@ pub fn is_nan(x: impl Operand) -> IsNan {
 builder! {
     /// [`is_nan()`] in the making.
     IsNan {} -> one
+}
+
+/// `IsotonicRegression`: `output: output_dtype`, `segments: int32` of `input: T`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn isotonic_regression(input: impl Operand) -> IsotonicRegression {
+    IsotonicRegression(node_with("IsotonicRegression", input))
+}
+
+builder! {
+    /// [`isotonic_regression()`] in the making.
+    IsotonicRegression {
+        /// `output_dtype: {half, bfloat16, float, double} = DT_FLOAT`.
+        output_dtype = "output_dtype": DType;
+    } -> IsotonicRegressionOutputs { output, segments, }
 }
 
 /// `LeftShift`: `z: T` of `x: T`, `y: T`.
@@ -1455,6 +1638,161 @@ builder! {
         /// `keep_dims: bool = false`.
         keep_dims = "keep_dims": bool;
     } -> one
+}
+
+/// `QuantizeAndDequantizeV2`: `output: T` of `input: T`, `input_min: T`, `input_max: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn quantize_and_dequantize_v2(
+    input: impl Operand,
+    input_min: impl Operand,
+    input_max: impl Operand,
+) -> QuantizeAndDequantizeV2 {
+    QuantizeAndDequantizeV2(
+        node_with("QuantizeAndDequantizeV2", input)
+            .input(input_min)
+            .input(input_max),
+    )
+}
+
+builder! {
+    /// [`quantize_and_dequantize_v2()`] in the making.
+    QuantizeAndDequantizeV2 {
+        /// `signed_input: bool = true`.
+        signed_input = "signed_input": bool;
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `range_given: bool = false`.
+        range_given = "range_given": bool;
+        /// `round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'`.
+        round_mode = "round_mode": &str;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+        /// `axis: int = -1`.
+        axis = "axis": i64;
+    } -> one
+}
+
+/// `QuantizeAndDequantizeV3`: `output: T` of `input: T`, `input_min: T`, `input_max: T`, `num_bits: int32`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn quantize_and_dequantize_v3(
+    input: impl Operand,
+    input_min: impl Operand,
+    input_max: impl Operand,
+    num_bits: impl Operand,
+) -> QuantizeAndDequantizeV3 {
+    QuantizeAndDequantizeV3(
+        node_with("QuantizeAndDequantizeV3", input)
+            .input(input_min)
+            .input(input_max)
+            .input(num_bits),
+    )
+}
+
+builder! {
+    /// [`quantize_and_dequantize_v3()`] in the making.
+    QuantizeAndDequantizeV3 {
+        /// `signed_input: bool = true`.
+        signed_input = "signed_input": bool;
+        /// `range_given: bool = true`.
+        range_given = "range_given": bool;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+        /// `axis: int = -1`.
+        axis = "axis": i64;
+    } -> one
+}
+
+/// `QuantizeAndDequantizeV4`: `output: T` of `input: T`, `input_min: T`, `input_max: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn quantize_and_dequantize_v4(
+    input: impl Operand,
+    input_min: impl Operand,
+    input_max: impl Operand,
+) -> QuantizeAndDequantizeV4 {
+    QuantizeAndDequantizeV4(
+        node_with("QuantizeAndDequantizeV4", input)
+            .input(input_min)
+            .input(input_max),
+    )
+}
+
+builder! {
+    /// [`quantize_and_dequantize_v4()`] in the making.
+    QuantizeAndDequantizeV4 {
+        /// `signed_input: bool = true`.
+        signed_input = "signed_input": bool;
+        /// `num_bits: int = 8`.
+        num_bits = "num_bits": i64;
+        /// `range_given: bool = false`.
+        range_given = "range_given": bool;
+        /// `round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'`.
+        round_mode = "round_mode": &str;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+        /// `axis: int = -1`.
+        axis = "axis": i64;
+    } -> one
+}
+
+/// `QuantizeAndDequantizeV4Grad`: `input_backprop: T`, `input_min_backprop: T`, `input_max_backprop: T` of `gradients: T`, `input: T`, `input_min: T`, `input_max: T`.
+///
+/// By the inputs: `T: {bfloat16, half, float, double}`.
+pub fn quantize_and_dequantize_v4_grad(
+    gradients: impl Operand,
+    input: impl Operand,
+    input_min: impl Operand,
+    input_max: impl Operand,
+) -> QuantizeAndDequantizeV4Grad {
+    QuantizeAndDequantizeV4Grad(
+        node_with("QuantizeAndDequantizeV4Grad", gradients)
+            .input(input)
+            .input(input_min)
+            .input(input_max),
+    )
+}
+
+builder! {
+    /// [`quantize_and_dequantize_v4_grad()`] in the making.
+    QuantizeAndDequantizeV4Grad {
+        /// `axis: int = -1`.
+        axis = "axis": i64;
+    } -> QuantizeAndDequantizeV4GradOutputs { input_backprop, input_min_backprop, input_max_backprop, }
+}
+
+/// `QuantizeV2`: `output: T`, `output_min: float`, `output_max: float` of `input: float`, `min_range: float`, `max_range: float`.
+///
+/// Attributes: `T: {qint8, quint8, qint32, qint16, quint16}`.
+pub fn quantize_v2(
+    input: impl Operand,
+    min_range: impl Operand,
+    max_range: impl Operand,
+    t: DType,
+) -> QuantizeV2 {
+    QuantizeV2(
+        node_with("QuantizeV2", input)
+            .input(min_range)
+            .input(max_range)
+            .attr("T", t.to_attr()),
+    )
+}
+
+builder! {
+    /// [`quantize_v2()`] in the making.
+    QuantizeV2 {
+        /// `mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'`.
+        mode = "mode": &str;
+        /// `round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO'`.
+        round_mode = "round_mode": &str;
+        /// `narrow_range: bool = false`.
+        narrow_range = "narrow_range": bool;
+        /// `axis: int = -1`.
+        axis = "axis": i64;
+        /// `ensure_minimum_range: float = 0.01`.
+        ensure_minimum_range = "ensure_minimum_range": f32;
+    } -> QuantizeV2Outputs { output, output_min, output_max, }
 }
 
 /// `RandomGammaGrad`: `output: T` of `alpha: T`, `sample: T`.

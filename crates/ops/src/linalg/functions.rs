@@ -3,14 +3,15 @@
 //! TensorFlow: Op(input: T[..., M, M]) -> output: T[..., M, M]; the logarithm of complex matrices only. The root of a real
 //! matrix that has none is NaN.
 
-use tensorfleet_graph::example::{Data, Lit, ex, ex_err, ex_ref, f32s, f64s};
+use tensorfleet_graph::example::{ex, ex_err, ex_ref, f32s, f64s};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_math::linalg::functions::{has_negative_eigenvalue, logarithm, square_root};
 use tensorfleet_status::{Code, Result};
-use tensorfleet_tensor::{Complex64, DType};
+use tensorfleet_tensor::Complex64;
 
 use super::{Carried, Matrices, TYPES, gradients};
+use crate::math::unary::complex;
 use crate::types::COMPLEX;
 
 const FUNCTION: OpDef = OpDef {
@@ -22,13 +23,7 @@ const FUNCTION: OpDef = OpDef {
     ..OpDef::BLANK
 };
 
-const fn complex(dtype: DType) -> Lit {
-    Lit {
-        dtype: Some(dtype),
-        dims: &[2, 2],
-        data: Data::C(&[(4.0, 0.5), (0.5, -0.25), (1.0, 1.0), (3.0, -1.0)]),
-    }
-}
+const VALUES: &[(f64, f64)] = &[(4.0, 0.5), (0.5, -0.25), (1.0, 1.0), (3.0, -1.0)];
 
 pub(crate) static OPS: [OpDef; 2] = [
     OpDef {
@@ -38,16 +33,11 @@ pub(crate) static OPS: [OpDef; 2] = [
             AnyKernel::sync(|ctx: &mut KernelCtx<'_>| apply(ctx, logarithm))
         })],
         examples: &[
-            ex_ref("single", &[], &[complex(DType::C64)]),
-            ex_ref("double", &[], &[complex(DType::C128)]),
+            ex_ref("square", &[], &[complex(&[2, 2], VALUES)]),
             ex_err(
                 "not square",
                 &[],
-                &[Lit {
-                    dtype: Some(DType::C64),
-                    dims: &[1, 2],
-                    data: Data::C(&[(1.0, 0.0)]),
-                }],
+                &[complex(&[1, 2], &[(1.0, 0.0)])],
                 Code::InvalidArgument,
                 "",
             ),
@@ -71,7 +61,7 @@ pub(crate) static OPS: [OpDef; 2] = [
                 )],
             ),
             ex_ref("single", &[], &[f32s(&[2, 2], &[0.0, 4.0, -1.0, 5.0])]),
-            ex_ref("complex", &[], &[complex(DType::C128)]),
+            ex_ref("complex", &[], &[complex(&[2, 2], VALUES)]),
             ex_ref("zero", &[], &[f32s(&[2, 2], &[0.0])]),
             ex("nothing", &[f64s(&[0, 0], &[])], &[f64s(&[0, 0], &[])]),
             ex_err(

@@ -3,21 +3,13 @@
 //! TensorFlow: TridiagonalMatMul(superdiag: T[..., 1, M], maindiag: T[..., 1, M], subdiag: T[..., 1, M], rhs: T[..., M, N]) ->
 //! output: T[..., M, N]. The last element of the superdiagonal and the first of the subdiagonal are not read.
 
-use tensorfleet_graph::example::{Data, Lit, ex, ex_err, ex_ref, f32s, x};
+use tensorfleet_graph::example::{ex, ex_err, ex_ref, f32s, x};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::DType;
 
 use super::{Carried, Matrices, TYPES, by_carried, gradients};
-
-const fn complex(dims: &'static [i64], values: &'static [(f64, f64)]) -> Lit {
-    Lit {
-        dtype: Some(DType::C128),
-        dims,
-        data: Data::C(values),
-    }
-}
+use crate::math::unary::complex;
 
 pub(crate) static OPS: [OpDef; 1] = [OpDef {
     name: "TridiagonalMatMul",

@@ -12,9 +12,11 @@ mod complex;
 mod cross;
 pub(crate) mod elementwise;
 mod histogram;
+mod isotonic;
 mod lin_space;
 mod logical;
 pub(crate) mod matmul;
+mod quantize;
 mod reduce;
 mod segment;
 pub(crate) mod special;
@@ -31,6 +33,7 @@ pub(crate) static FAMILY: Family = Family {
         &clip_by_value::OP,
         &cross::OP,
         &histogram::OP,
+        &isotonic::OP,
         &lin_space::OP,
         &matmul::einsum::OP,
         &matmul::fused::OP,
@@ -50,6 +53,9 @@ pub(crate) static FAMILY: Family = Family {
         &complex::OPS,
         &logical::OPS,
         &matmul::batch::OPS,
+        &quantize::fake::OPS,
+        &quantize::stored::OPS,
+        &quantize::there_and_back::OPS,
         &reduce::arg::OPS,
         &reduce::logical::OPS,
         &reduce::numeric::OPS,

@@ -12,24 +12,9 @@ use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::{DType, Element};
 
 use super::plans::Plans;
-use super::{gradients, leading};
+use super::{NUMBERS, gradients, leading};
 use crate::math::elementwise::lengths;
 use crate::math::unary::complex;
-
-const NUMBERS: &[(f64, f64)] = &[
-    (1.0, 0.5),
-    (-2.0, 0.25),
-    (0.5, 3.0),
-    (4.0, -1.5),
-    (0.0, 2.0),
-    (-0.75, 0.0),
-    (2.5, 1.0),
-    (-1.0, -1.0),
-    (3.0, 0.0),
-    (0.25, -0.5),
-    (1.5, 2.5),
-    (-3.5, 0.75),
-];
 
 const TRANSFORM: OpDef = OpDef {
     inputs: &["input: Tcomplex"],

@@ -16,6 +16,22 @@ pub(crate) static FAMILY: Family = Family {
 use tensorfleet_status::{Result, ensure};
 use tensorfleet_tensor::Shape;
 
+/// Of the examples.
+const NUMBERS: &[(f64, f64)] = &[
+    (1.0, 0.5),
+    (-2.0, 0.25),
+    (0.5, 3.0),
+    (4.0, -1.5),
+    (0.0, 2.0),
+    (-0.75, 0.0),
+    (2.5, 1.0),
+    (-1.0, -1.0),
+    (3.0, 0.0),
+    (0.25, -0.5),
+    (1.5, 2.5),
+    (-3.5, 0.75),
+];
+
 /// The dimensions before the last `rank`, which are transformed; there must be so many.
 fn leading(shape: &Shape, rank: usize) -> Result<usize> {
     ensure!(

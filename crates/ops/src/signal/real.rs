@@ -18,23 +18,8 @@ use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor, UNKNOWN_DIM};
 
 use super::plans::Plans;
-use super::{gradients, leading};
+use super::{NUMBERS, gradients, leading};
 use crate::math::elementwise::{lengths, shape_of};
-
-const NUMBERS: &[(f64, f64)] = &[
-    (1.0, 0.5),
-    (-2.0, 0.25),
-    (0.5, 3.0),
-    (4.0, -1.5),
-    (0.0, 2.0),
-    (-0.75, 0.0),
-    (2.5, 1.0),
-    (-1.0, -1.0),
-    (3.0, 0.0),
-    (0.25, -0.5),
-    (1.5, 2.5),
-    (-3.5, 0.75),
-];
 
 const fn c64(dims: &'static [i64]) -> Lit {
     numbers(DType::C64, dims)
