@@ -17,7 +17,7 @@ use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Shape};
 
 use super::dense::{Layout, dense};
-use super::store::hashed;
+use super::hashed::hashed;
 use super::table::{Contents, Fixed, Table};
 use super::{BY_HANDLE, examples};
 use crate::data_flow::keeper::Keeper;

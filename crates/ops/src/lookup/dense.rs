@@ -13,7 +13,7 @@ use tensorfleet_status::{Result, Status, ensure, internal, invalid_argument, res
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, Word};
 
 use super::hash64::combine;
-use super::store::{Key, Store, Twice, by_entry};
+use super::store::{GRAIN, Keep, Key, Store, Twice, by_entry};
 
 /// What a dense table is made from.
 pub(super) struct Layout<'a> {
@@ -43,9 +43,6 @@ struct Dense<K, W> {
     keys: Vec<K>,
     values: Vec<W>,
 }
-
-/// So many keys are worth another thread.
-const GRAIN: usize = 2048;
 
 impl<K: Key, W: Word> Dense<K, W> {
     fn boxed(layout: &Layout<'_>) -> Result<Box<dyn Store>> {
@@ -148,7 +145,7 @@ impl<K: Key, W: Word> Dense<K, W> {
         let (at, is_there) = self.probe(key, free, "insert")?;
         if !is_there {
             self.entries += 1;
-            write(&mut self.keys, at, key.iter().map(Key::kept), key.len());
+            write(&mut self.keys, at, key.iter().map(Keep::kept), key.len());
         }
         write(&mut self.values, at, value.iter().cloned(), self.width);
         Ok(())
@@ -255,7 +252,7 @@ impl<K: Key, W: Word> Store for Dense<K, W> {
 
     fn import(&mut self, keys: &Tensor, values: &Tensor) -> Result<()> {
         let buckets = checked_buckets(keys.shape().first().copied().unwrap_or_default())?;
-        let new_keys: Vec<K> = keys.slice::<K>()?.iter().map(Key::kept).collect();
+        let new_keys: Vec<K> = keys.slice::<K>()?.iter().map(Keep::kept).collect();
         let size = self.empty.len();
         ensure!(
             new_keys.len() == buckets * size && values.elements() == buckets * self.width,
