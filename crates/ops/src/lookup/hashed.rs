@@ -96,6 +96,10 @@ impl<K: Key, W: Word + Keep> Store for Hashed<K, W> {
     fn insert(&mut self, keys: &Tensor, values: &Tensor, twice: Twice) -> Result<()> {
         let width = self.shape.elements();
         let words = values.words::<W>()?;
+        if self.index.is_empty() {
+            let room = self.index.try_reserve(keys.elements());
+            room.map_err(|_| no_memory())?;
+        }
         for (at, key) in keys.slice::<K>()?.iter().enumerate() {
             let value = words.get(at * width..).and_then(|rest| rest.get(..width));
             let value = value.ok_or_else(|| internal!("there are fewer values than keys"))?;
@@ -161,9 +165,6 @@ impl<K: Key, W: Word + Keep> Store for Hashed<K, W> {
         self.rows.clear();
         self.free.clear();
         self.count = 0;
-        self.index
-            .try_reserve(keys.elements())
-            .map_err(|_| no_memory())?;
         self.insert(keys, values, Twice::Replaces)
     }
 }

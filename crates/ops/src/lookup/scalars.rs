@@ -100,6 +100,10 @@ impl<K: Key, W: Bits> Store for Scalars<K, W> {
 
     fn insert(&mut self, keys: &Tensor, values: &Tensor, twice: Twice) -> Result<()> {
         let words = values.words::<W>()?;
+        if self.entries.is_empty() {
+            let room = self.entries.try_reserve(keys.elements());
+            room.map_err(|_| no_memory())?;
+        }
         for (at, key) in keys.slice::<K>()?.iter().enumerate() {
             let word = words
                 .get(at)
@@ -136,9 +140,6 @@ impl<K: Key, W: Bits> Store for Scalars<K, W> {
 
     fn import(&mut self, keys: &Tensor, values: &Tensor) -> Result<()> {
         self.entries.clear();
-        self.entries
-            .try_reserve(keys.elements())
-            .map_err(|_| no_memory())?;
         self.insert(keys, values, Twice::Replaces)
     }
 }
