@@ -16,7 +16,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, cancelled, ensure, invalid_argument, not_found};
-use tensorfleet_tensor::{Bytes, PartialShape, Tensor};
+use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "RecordInput",
@@ -84,14 +84,14 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     });
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out: Vec<Bytes> = Vec::new();
-        while out.len() < batch {
+        let mut out = Tensor::new(DType::String, Shape::vector(batch))?;
+        for slot in out.slice_mut::<Bytes>()? {
             if ctx.is_cancelled() {
                 return Err(cancelled!("read operation was cancelled"));
             }
-            out.push(records.next_record()?);
+            *slot = records.next_record()?;
         }
-        ctx.set(0, Tensor::vector(&out));
+        ctx.set(0, out);
         Ok(())
     })
 }

@@ -233,31 +233,32 @@ fn build_matrix(node: &NodeInfo) -> Result<AnyKernel> {
         let mut out = Tensor::new(DType::F32, Shape::new(&[rows, columns])?)?;
         let width = columns as usize;
         let target = out.slice_mut::<f32>()?;
-        let (mut row, end) = (new_rows.first, new_rows.end);
-        while row < end {
-            let count = most.min(end - row);
-            let slice = TensorSlice::new(vec![Extent::part(row, count), Extent::FULL])?;
+        let (mut first, end) = (new_rows.first, new_rows.end);
+        while first < end {
+            let count = most.min(end - first);
+            let slice = TensorSlice::new(vec![Extent::part(first, count), Extent::FULL])?;
             let loaded = reader.read_slice(name.as_bytes(), &slice)?;
-            for values in loaded
-                .slice::<f32>()?
-                .chunks_exact(old_columns.max(1) as usize)
-            {
-                if let Some(new_row) = new_rows.ids.get(&row) {
-                    let place = new_row * width..(new_row + 1) * width;
-                    let target = target.get_mut(place).unwrap_or_default();
-                    if column_map.is_empty() {
-                        target.copy_from_slice(values);
-                    }
-                    for (target, old) in target.iter_mut().zip(column_map) {
-                        if let Some(value) =
-                            usize::try_from(*old).ok().and_then(|old| values.get(old))
-                        {
-                            *target = *value;
-                        }
+            let old = loaded.slice::<f32>()?;
+            for (values, row) in old.chunks_exact(old_columns.max(1) as usize).zip(first..) {
+                let Some(new_row) = new_rows.ids.get(&row) else {
+                    continue;
+                };
+                let place = new_row * width..(new_row + 1) * width;
+                let Some(target) = target.get_mut(place) else {
+                    continue;
+                };
+                if column_map.is_empty() {
+                    // INVARIANT: without a map, there are as many columns as before.
+                    target.copy_from_slice(values);
+                }
+                for (target, old) in target.iter_mut().zip(column_map) {
+                    let value = usize::try_from(*old).ok().and_then(|old| values.get(old));
+                    if let Some(value) = value {
+                        *target = *value;
                     }
                 }
-                row += 1;
             }
+            first += count;
         }
         fill(
             target,

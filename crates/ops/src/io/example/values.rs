@@ -2,7 +2,7 @@
 
 use tensorfleet_checkpoint::example::{Kind, List, Value as _};
 use tensorfleet_status::{Result, internal};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
 
 /// Values of a feature, as many as there are.
 pub(super) enum Values {
@@ -101,20 +101,32 @@ impl Values {
         lengths: &[usize],
         filler: &Tensor,
     ) -> Result<Tensor> {
-        each!(Values, self, values => {
-            let filler = filler.slice()?.first().cloned().unwrap_or_default();
-            let mut out = vec![filler; shape.elements()];
-            let mut values = values.into_iter();
-            if row_len > 0 {
-                for (row, len) in out.chunks_exact_mut(row_len).zip(lengths) {
-                    for (target, value) in row.iter_mut().zip(values.by_ref().take(*len)) {
-                        *target = value;
-                    }
-                }
-            }
-            Tensor::from_vec(shape, out)
-        })
+        // One long row makes all of them long: whether there is memory for that is not taken for granted.
+        let mut out = Tensor::new(filler.dtype(), shape)?;
+        each!(Values, self, values => pad(values, &mut out, row_len, lengths, filler)?);
+        Ok(out)
     }
+}
+
+fn pad<T: Element>(
+    values: Vec<T>,
+    out: &mut Tensor,
+    row_len: usize,
+    lengths: &[usize],
+    filler: &Tensor,
+) -> Result<()> {
+    let slots = out.slice_mut::<T>()?;
+    if let Some(filler) = filler.slice::<T>()?.first() {
+        slots.fill(filler.clone());
+    }
+    let mut values = values.into_iter();
+    // Rows without any values have no places.
+    for (row, len) in slots.chunks_exact_mut(row_len.max(1)).zip(lengths) {
+        for (target, value) in row.iter_mut().zip(values.by_ref().take(*len)) {
+            *target = value;
+        }
+    }
+    Ok(())
 }
 
 /// A stretch of a tensor to write to.
