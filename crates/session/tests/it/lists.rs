@@ -59,7 +59,7 @@ fn pushes_in_a_loop_cost_linear_time() {
 }
 
 /// d(sum of `y` times `weights`)/d`x` of a text that computes `y` from `x`.
-fn gradient_of(text: &str) -> Vec<f64> {
+pub(crate) fn gradient_of(text: &str) -> Vec<f64> {
     let mut builder: GraphBuilder = builder();
     text::parse_graph(&mut builder, text).unwrap();
     let find = |builder: &GraphBuilder, name: &str| builder.graph().find_output(name).unwrap();

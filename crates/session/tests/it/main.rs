@@ -5,3 +5,4 @@ mod graphs;
 mod lists;
 mod queues;
 mod readers;
+mod variants;

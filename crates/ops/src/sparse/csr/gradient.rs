@@ -3,7 +3,7 @@
 use tensorfleet_graph::Output;
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
 use tensorfleet_status::Result;
-use tensorfleet_tensor::DType;
+use tensorfleet_tensor::{DType, Tensor};
 
 use super::product::Turn;
 use crate::array::grads;
@@ -193,37 +193,32 @@ pub(super) fn of_sparse_product(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     Ok(out)
 }
 
-/// Only the values of a matrix that the pattern has too.
+/// The values of a matrix at the places of a pattern, zero where it has none.
 fn pruned(g: &mut GradCtx<'_>, matrix: Output, pattern: Output, dtype: DType) -> Result<Output> {
     let [indices, values, shape] = coordinates(g, matrix, dtype)?;
     let [wanted, _, _] = coordinates(g, pattern, dtype)?;
-    let (found, flat_wanted) = (flattened(g, indices, shape)?, flattened(g, wanted, shape)?);
-    let zero = grads::int(g, 0)?;
-    let sorted = g.apply("ExpandDims", &[found, zero])?;
-    let searched = g.apply("ExpandDims", &[flat_wanted, zero])?;
-    let places = g.apply("LowerBound", &[sorted, searched])?;
-    let flat = g.ints(&[-1])?;
+    let (found, searched) = (flattened(g, indices, shape)?, flattened(g, wanted, shape)?);
+    let (zero, flat) = (grads::int(g, 0)?, g.ints(&[-1])?);
+    let rows = g.apply("ExpandDims", &[found, zero])?;
+    let row = g.apply("ExpandDims", &[searched, zero])?;
+    let places = g.apply("LowerBound", &[rows, row])?;
     let places = g.apply("Reshape", &[places, flat])?;
-    // Behind the last there is none.
-    let count = g.apply("Size", &[found])?;
-    let one = grads::int(g, 1)?;
-    let last = g.apply("Sub", &[count, one])?;
-    let places = g.apply("Minimum", &[places, last])?;
+    // Behind the last there is one more, which is nowhere.
+    let nowhere = g.builder().constant(Tensor::vector(&[-1i64]))?;
+    let found = grads::join(g, &[found, nowhere])?;
+    let nothing = g.constant(0.0, dtype)?;
+    let nothing = g.apply("ExpandDims", &[nothing, zero])?;
+    let values = grads::join(g, &[values, nothing])?;
     let there = grads::element(g, found, places)?;
-    let is_same = g.apply("Equal", &[there, flat_wanted])?;
-    let kept = g.apply("Where", &[is_same])?;
-    let kept = g.apply("Reshape", &[kept, flat])?;
-    let places = grads::element(g, places, kept)?;
+    let is_there = g.apply("Equal", &[there, searched])?;
     let values = grads::element(g, values, places)?;
-    let indices = grads::element(g, indices, places)?;
-    from(g, [indices, values, shape])
+    let values = g.apply("SelectV2", &[is_there, values, nothing])?;
+    from(g, [wanted, values, shape])
 }
 
 /// Coordinates as positions in the whole.
 fn flattened(g: &mut GradCtx<'_>, indices: Output, shape: Output) -> Result<Output> {
-    let all = g
-        .builder()
-        .constant(tensorfleet_tensor::Tensor::vector(&[-1i64]))?;
+    let all = g.builder().constant(Tensor::vector(&[-1i64]))?;
     let flat = g.apply("SparseReshape", &[indices, shape, all])?;
     let vector = g.ints(&[-1])?;
     g.apply("Reshape", &[flat, vector])

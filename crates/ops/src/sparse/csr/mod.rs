@@ -125,11 +125,11 @@ impl Csr {
     }
 
     fn row_count(&self) -> usize {
-        self.shape[self.shape.len().saturating_sub(2)] as usize
+        self.shape.iter().nth_back(1).map_or(0, |dim| *dim as usize)
     }
 
     fn column_count(&self) -> usize {
-        self.shape[self.shape.len().saturating_sub(1)] as usize
+        self.shape.last().map_or(0, |dim| *dim as usize)
     }
 
     /// Where the rows of a matrix begin, relative to its first value.
@@ -293,4 +293,47 @@ pub(crate) fn conjugate(ctx: &mut KernelCtx<'_>) -> Result<()> {
     let out = matrix(ctx, 0)?.into_owned().conjugated()?;
     ctx.set(0, out.into_tensor());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tensorfleet_tensor::OpaqueVariant;
+
+    fn sent(csr: &Csr, change: impl Fn(&mut Vec<Tensor>)) -> Option<Csr> {
+        let (metadata, mut tensors) = csr.encode().unwrap();
+        change(&mut tensors);
+        let opaque = OpaqueVariant {
+            type_name: TYPE_NAME.to_owned(),
+            metadata,
+            tensors,
+        };
+        Csr::of(&Variant::Opaque(Arc::new(opaque))).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn arrives_as_it_was_sent_and_not_if_it_does_not_fit() {
+        let indices = [0, 0, 1, 2, 0, 0, 2, 1, 1];
+        let values = Tensor::vector(&[1.0f32, 2.0, 3.0]);
+        let csr = Csr::from_coordinates(&indices, &values, &[3, 2, 2]).unwrap();
+        let back = sent(&csr, |_| {}).unwrap();
+        assert_eq!(back.entries(2).collect::<Vec<_>>(), [(0, 0, 1), (1, 1, 2)]);
+        assert_eq!(
+            (back.shape, back.rows),
+            (csr.shape.clone(), csr.rows.clone())
+        );
+        let broken: [(usize, Tensor); 7] = [
+            (0, Tensor::vector::<i64>(&[])),
+            (0, Tensor::vector(&[3i64])),
+            (0, Tensor::vector(&[3i64, -1, 2])),
+            (1, Tensor::vector(&[0, 1, 1, 4])),
+            (2, Tensor::vector(&[0, 1, 1, 0, 0, 0, 0, 2, 1])),
+            (3, Tensor::vector(&[1, 0, 2])),
+            (4, Tensor::vector(&[1.0f32])),
+        ];
+        for (at, tensor) in broken {
+            let found = sent(&csr, |tensors| tensors[at] = tensor.clone());
+            assert!(found.is_none(), "tensor {at}: {tensor:?}");
+        }
+    }
 }
