@@ -2,19 +2,24 @@
 
 use num_complex::Complex;
 
+use super::passes::pieces;
 use super::plan::Bundle;
 use super::{Direction, Plan, Real};
 use crate::disjoint::Disjoint;
 use crate::par::Par;
 
-/// So many numbers of a bundle stay in the cache.
-const BUNDLE: usize = 16 * 1024;
+/// Lines from this length on fill vectors by themselves.
+const LONG: usize = 512;
 /// More lines side by side are of no use.
 const WIDEST: usize = 16;
 
 /// How many lines of this length go into a bundle, of `lines` that may.
 pub(super) fn width(len: usize, lines: usize) -> usize {
-    (BUNDLE / len.max(1)).clamp(4, WIDEST).min(lines.max(1))
+    if len < LONG {
+        WIDEST.min(lines.max(1))
+    } else {
+        1
+    }
 }
 
 /// Transforms every line of `data` in place and multiplies it by `scale`: `data` is `[…, plan.len(), inner]`, a line is
@@ -59,20 +64,12 @@ pub fn lines<T: Real>(
                 unsafe { data.slice(from, len) }
             };
             if inner == 1 {
-                for line in 0..width {
-                    let from = piece((first + line) * len, len);
-                    for (j, value) in from.iter().enumerate() {
-                        bundle.re[j * width + line] = value.re;
-                        bundle.im[j * width + line] = value.im;
-                    }
-                }
+                load_rows(piece(first * len, width * len), width, &mut bundle);
             } else {
-                for j in 0..len {
-                    let from = piece(row * block + j * inner + first, width);
-                    for (line, value) in from.iter().enumerate() {
-                        bundle.re[j * width + line] = value.re;
-                        bundle.im[j * width + line] = value.im;
-                    }
+                let rows = bundle.re.chunks_exact_mut(width);
+                let rows = rows.zip(bundle.im.chunks_exact_mut(width));
+                for (j, (re, im)) in rows.enumerate() {
+                    load(piece(row * block + j * inner + first, width), re, im);
                 }
             }
             if is_inverse {
@@ -82,22 +79,79 @@ pub fn lines<T: Real>(
             if is_inverse {
                 bundle.swap();
             }
-            let found = |at: usize| Complex::new(bundle.re[at] * scale, bundle.im[at] * scale);
             if inner == 1 {
-                for line in 0..width {
-                    let to = piece((first + line) * len, len);
-                    for (j, value) in to.iter_mut().enumerate() {
-                        *value = found(j * width + line);
-                    }
-                }
+                store_rows(&bundle, width, scale, piece(first * len, width * len));
             } else {
-                for j in 0..len {
-                    let to = piece(row * block + j * inner + first, width);
-                    for (line, value) in to.iter_mut().enumerate() {
-                        *value = found(j * width + line);
-                    }
+                let rows = bundle.re.chunks_exact(width);
+                let rows = rows.zip(bundle.im.chunks_exact(width));
+                for (j, (re, im)) in rows.enumerate() {
+                    store(re, im, scale, piece(row * block + j * inner + first, width));
                 }
             }
         }
     });
+}
+
+fn load<T: Real>(from: &[Complex<T>], re: &mut [T], im: &mut [T]) {
+    for ((re, im), value) in re.iter_mut().zip(im).zip(from) {
+        (*re, *im) = (value.re, value.im);
+    }
+}
+
+fn store<T: Real>(re: &[T], im: &[T], scale: T, to: &mut [Complex<T>]) {
+    for ((re, im), value) in re.iter().zip(im).zip(to) {
+        *value = Complex::new(*re * scale, *im * scale);
+    }
+}
+
+/// Puts `width` lines, one after the other in `from`, side by side.
+fn load_rows<T: Real>(from: &[Complex<T>], width: usize, to: &mut Bundle<T>) {
+    if width == 1 {
+        return load(from, &mut to.re, &mut to.im);
+    }
+    let len = from.len() / width;
+    if width == WIDEST {
+        let rows: [&[Complex<T>]; WIDEST] =
+            std::array::from_fn(|line| &from[line * len..(line + 1) * len]);
+        let (re, _) = to.re.as_chunks_mut::<WIDEST>();
+        let (im, _) = to.im.as_chunks_mut::<WIDEST>();
+        for (j, (re, im)) in re.iter_mut().zip(im).enumerate().take(len) {
+            for line in 0..WIDEST {
+                (re[line], im[line]) = (rows[line][j].re, rows[line][j].im);
+            }
+        }
+        return;
+    }
+    for (line, from) in from.chunks_exact(len).enumerate() {
+        for (j, value) in from.iter().enumerate() {
+            to.re[j * width + line] = value.re;
+            to.im[j * width + line] = value.im;
+        }
+    }
+}
+
+/// The opposite of [`load_rows`].
+fn store_rows<T: Real>(from: &Bundle<T>, width: usize, scale: T, to: &mut [Complex<T>]) {
+    if width == 1 {
+        return store(&from.re, &from.im, scale, to);
+    }
+    let len = to.len() / width;
+    if width == WIDEST {
+        let rows: [&mut [Complex<T>]; WIDEST] = pieces(to, len);
+        let (re, _) = from.re.as_chunks::<WIDEST>();
+        let (im, _) = from.im.as_chunks::<WIDEST>();
+        for (j, (re, im)) in re.iter().zip(im).enumerate().take(len) {
+            for line in 0..WIDEST {
+                rows[line][j] = Complex::new(re[line] * scale, im[line] * scale);
+            }
+        }
+        return;
+    }
+    for (line, to) in to.chunks_exact_mut(len).enumerate() {
+        let re = from.re.iter().skip(line).step_by(width);
+        let im = from.im.iter().skip(line).step_by(width);
+        for ((re, im), value) in re.zip(im).zip(to) {
+            *value = Complex::new(*re * scale, *im * scale);
+        }
+    }
 }

@@ -57,10 +57,21 @@ impl<T: Real> Chirp<T> {
 
 /// Multiplies element `j` of all lines by `factors[j]`.
 fn turn<T: Real>(data: &mut Bundle<T>, factors: &[[T; 2]], width: usize) {
+    if width == 1 {
+        // The same without a loop over lines.
+        for ((re, im), factor) in data.re.iter_mut().zip(&mut data.im).zip(factors) {
+            (*re, *im) = turned(*re, *im, *factor);
+        }
+        return;
+    }
     let rows = data.re.chunks_mut(width).zip(data.im.chunks_mut(width));
-    for ((re, im), [x, y]) in rows.zip(factors) {
+    for ((re, im), factor) in rows.zip(factors) {
         for (re, im) in re.iter_mut().zip(im) {
-            (*re, *im) = (*re * *x - *im * *y, *re * *y + *im * *x);
+            (*re, *im) = turned(*re, *im, *factor);
         }
     }
+}
+
+fn turned<T: Real>(re: T, im: T, [x, y]: [T; 2]) -> (T, T) {
+    (re * x - im * y, re * y + im * x)
 }

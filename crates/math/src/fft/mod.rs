@@ -1,8 +1,8 @@
 //! Discrete Fourier transforms of any length, many lines at a time.
 //!
-//! A [`Plan`] holds what depends on the length alone and is made once. Lines are taken in bundles that lie side by side, real
-//! and imaginary parts apart, so that every loop runs over neighbours whatever the length is made of; bundles are shared among
-//! threads. Lines never mix: what is not finite in one stays there.
+//! A [`Plan`] holds what depends on the length alone and is made once. Real and imaginary parts are kept apart, and short lines
+//! are taken in bundles that lie side by side, so that every loop runs over neighbours whatever the length is made of; bundles
+//! are shared among threads. Lines never mix: what is not finite in one stays there.
 //!
 //! ```
 //! use num_complex::Complex;

@@ -13,53 +13,64 @@ pub(super) const RADICES: [usize; 5] = [4, 2, 3, 5, 7];
 pub(super) struct Pass<T> {
     pub(super) radix: usize,
     groups: usize,
-    /// For each group the powers 1 to `radix - 1` of its root.
-    turns: Vec<[T; 2]>,
+    /// The stride for which groups are taken together, as each is shorter than a vector; zero if none is.
+    flat: usize,
+    /// Real and imaginary parts of the powers of each group's root, the first power of all groups, then the second; each as
+    /// often as a flat group has numbers.
+    turns: [Vec<T>; 2],
 }
 
 impl<T: Real> Pass<T> {
-    /// The pass that splits `radix` off transforms of length `len`.
-    pub(super) fn new(radix: usize, len: usize) -> Pass<T> {
+    /// The pass that splits `radix` off transforms of length `len`; `stride` is that of a single line.
+    pub(super) fn new(radix: usize, len: usize, stride: usize) -> Pass<T> {
         let groups = len / radix;
-        let powers = |p| (1..radix).map(move |k| root((p * k) as u64, len as u64));
+        let flat = if stride < VECTOR { stride } else { 0 };
+        let often = flat.max(1);
+        let powers = |k: usize| {
+            let roots = (0..groups).map(move |p| root::<T>((p * k) as u64, len as u64));
+            roots.flat_map(move |root| std::iter::repeat_n(root, often))
+        };
+        let turns: Vec<[T; 2]> = (1..radix).flat_map(powers).collect();
         Pass {
             radix,
             groups,
-            turns: (0..groups).flat_map(powers).collect(),
+            flat,
+            turns: [0, 1].map(|part| turns.iter().map(|turn| turn[part]).collect()),
         }
     }
 
     /// From one pair of parts to the other.
-    pub(super) fn run(&self, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-        match self.radix {
-            2 => run2(self, stride, from, to),
-            3 => run3(self, stride, from, to),
-            4 => run4(self, stride, from, to),
-            5 => run5(self, stride, from, to),
-            _ => run7(self, stride, from, to),
-        }
+    pub(super) fn run(&self, stride: usize, from: [&[T]; 2], to: [&mut [T]; 2]) {
+        let run = match self.radix {
+            2 => run2,
+            3 => run3,
+            4 => run4,
+            5 => run5,
+            _ => run7,
+        };
+        let ([re, im], [to_re, to_im]) = (from, to);
+        run(self, stride, re, im, to_re, to_im);
     }
 }
 
-/// Real and imaginary parts.
-pub(super) type Parts<'a, T> = (&'a [T], &'a [T]);
-/// The same to write to.
-pub(super) type PartsMut<'a, T> = (&'a mut [T], &'a mut [T]);
+/// Groups of fewer numbers than these are taken together.
+const VECTOR: usize = 64;
 
+// The parts are parameters of their own all the way down: only so is it known that none overlaps another.
 multiversion! {
-    fn run2<T: Real>(pass: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) = halves;
+    fn run2<T: Real>(pass: &Pass<T>, stride: usize, re: &[T], im: &[T], to_re: &mut [T], to_im: &mut [T]) = halves;
 }
 multiversion! {
-    fn run3<T: Real>(pass: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) = thirds;
+    fn run3<T: Real>(pass: &Pass<T>, stride: usize, re: &[T], im: &[T], to_re: &mut [T], to_im: &mut [T]) = thirds;
 }
 multiversion! {
-    fn run4<T: Real>(pass: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) = quarters;
+    fn run4<T: Real>(pass: &Pass<T>, stride: usize, re: &[T], im: &[T], to_re: &mut [T], to_im: &mut [T]) = quarters;
 }
 multiversion! {
-    fn run5<T: Real>(pass: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) = fifths;
+    fn run5<T: Real>(pass: &Pass<T>, stride: usize, re: &[T], im: &[T], to_re: &mut [T], to_im: &mut [T]) = fifths;
 }
 multiversion! {
-    fn run7<T: Real>(pass: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) = sevenths;
+    fn run7<T: Real>(pass: &Pass<T>, stride: usize, re: &[T], im: &[T], to_re: &mut [T], to_im: &mut [T]) = sevenths;
 }
 
 /// Two complex numbers multiplied.
@@ -78,71 +89,162 @@ fn minus<T: Real>(x: [T; 2], y: [T; 2]) -> [T; 2] {
     [x[0] - y[0], x[1] - y[1]]
 }
 
+/// So many numbers are taken together where groups are short.
+const BLOCK: usize = 64;
+
 /// Runs `butterfly` over all groups: `R` numbers in, their transform out.
 #[inline(always)]
 fn pass<T: Real, const R: usize>(
     pass: &Pass<T>,
     stride: usize,
-    (re, im): Parts<'_, T>,
-    (to_re, to_im): PartsMut<'_, T>,
+    re: &[T],
+    im: &[T],
+    to_re: &mut [T],
+    to_im: &mut [T],
     butterfly: impl Fn([[T; 2]; R]) -> [[T; 2]; R],
 ) {
-    let whole = pass.groups * stride * R;
-    let (re, im) = (&re[..whole], &im[..whole]);
-    let (to_re, to_im) = (&mut to_re[..whole], &mut to_im[..whole]);
-    let targets = to_re.chunks_exact_mut(stride * R);
-    let targets = targets.zip(to_im.chunks_exact_mut(stride * R));
-    let turns = pass.turns.chunks_exact(R - 1);
-    for ((p, (to_re, to_im)), turns) in targets.enumerate().zip(turns) {
-        let begin = |j: usize| stride * (p + pass.groups * j);
-        let re: [&[T]; R] = std::array::from_fn(|j| &re[begin(j)..begin(j) + stride]);
-        let im: [&[T]; R] = std::array::from_fn(|j| &im[begin(j)..begin(j) + stride]);
-        let turn: [[T; 2]; R] = std::array::from_fn(|k| turns[k.max(1) - 1]);
-        for q in 0..stride {
-            let found = butterfly(std::array::from_fn(|j| [re[j][q], im[j][q]]));
+    let often = pass.flat.max(1);
+    let groups = pass.groups;
+    let turns = |k: usize| (k.max(1) - 1) * groups * often..k.max(1) * groups * often;
+    let turn_re: [&[T]; R] = std::array::from_fn(|k| &pass.turns[0][turns(k)]);
+    let turn_im: [&[T]; R] = std::array::from_fn(|k| &pass.turns[1][turns(k)]);
+    if stride != pass.flat {
+        for p in 0..groups {
+            let begin = |j: usize| stride * (p + groups * j);
+            let x_re: [&[T]; R] = std::array::from_fn(|j| &re[begin(j)..begin(j) + stride]);
+            let x_im: [&[T]; R] = std::array::from_fn(|j| &im[begin(j)..begin(j) + stride]);
+            let turn: [[T; 2]; R] =
+                std::array::from_fn(|k| [turn_re[k][p * often], turn_im[k][p * often]]);
+            let y_re = pieces::<T, R>(&mut to_re[p * R * stride..(p + 1) * R * stride], stride);
+            let y_im = pieces::<T, R>(&mut to_im[p * R * stride..(p + 1) * R * stride], stride);
+            for q in 0..stride {
+                let found = butterfly(std::array::from_fn(|j| [x_re[j][q], x_im[j][q]]));
+                for k in 0..R {
+                    let turned = if k == 0 {
+                        found[0]
+                    } else {
+                        times(found[k], turn[k])
+                    };
+                    (y_re[k][q], y_im[k][q]) = (turned[0], turned[1]);
+                }
+            }
+        }
+        return;
+    }
+    let all = groups * stride;
+    let from_re: [&[T]; R] = std::array::from_fn(|j| &re[all * j..all * (j + 1)]);
+    let from_im: [&[T]; R] = std::array::from_fn(|j| &im[all * j..all * (j + 1)]);
+    let (mut block_re, mut block_im) = ([[re[0]; BLOCK]; R], [[re[0]; BLOCK]; R]);
+    let step = BLOCK / stride * stride;
+    for begin in (0..all).step_by(step) {
+        let count = step.min(all - begin);
+        let (x_re, x_im) = (cut(from_re, begin, count), cut(from_im, begin, count));
+        let (w_re, w_im) = (cut(turn_re, begin, count), cut(turn_im, begin, count));
+        for i in 0..count.min(BLOCK) {
+            let found = butterfly(std::array::from_fn(|j| [x_re[j][i], x_im[j][i]]));
             for k in 0..R {
-                let turned = if k == 0 {
-                    found[0]
-                } else {
-                    times(found[k], turn[k])
+                let turned = match k {
+                    0 => found[0],
+                    _ => times(found[k], [w_re[k][i], w_im[k][i]]),
                 };
-                to_re[k * stride + q] = turned[0];
-                to_im[k * stride + q] = turned[1];
+                (block_re[k][i], block_im[k][i]) = (turned[0], turned[1]);
+            }
+        }
+        let range = begin * R..(begin + count) * R;
+        interleave(&block_re, stride, &mut to_re[range.clone()]);
+        interleave(&block_im, stride, &mut to_im[range]);
+    }
+}
+
+/// A part of each.
+#[inline(always)]
+fn cut<T, const R: usize>(whole: [&[T]; R], begin: usize, count: usize) -> [&[T]; R] {
+    whole.map(|whole| &whole[begin..begin + count])
+}
+
+/// `R` pieces of a slice that is as long as these.
+#[inline(always)]
+pub(super) fn pieces<T, const R: usize>(whole: &mut [T], len: usize) -> [&mut [T]; R] {
+    let mut rest = whole;
+    std::array::from_fn(|_| {
+        let (piece, behind) = std::mem::take(&mut rest).split_at_mut(len);
+        rest = behind;
+        piece
+    })
+}
+
+/// The first `stride` numbers of all rows, then the next ones.
+#[inline(always)]
+fn interleave<T: Copy, const R: usize>(rows: &[[T; BLOCK]; R], stride: usize, to: &mut [T]) {
+    match stride {
+        1 => runs::<T, R, 1>(rows, to),
+        2 => runs::<T, R, 2>(rows, to),
+        4 => runs::<T, R, 4>(rows, to),
+        8 => runs::<T, R, 8>(rows, to),
+        16 => runs::<T, R, 16>(rows, to),
+        32 => runs::<T, R, 32>(rows, to),
+        _ => {
+            for (i, to) in to.chunks_exact_mut(stride * R).enumerate() {
+                for (row, to) in rows.iter().zip(to.chunks_exact_mut(stride)) {
+                    to.copy_from_slice(&row[i * stride..(i + 1) * stride]);
+                }
             }
         }
     }
 }
 
+/// As [`interleave`] for a stride that is known.
 #[inline(always)]
-fn halves<T: Real>(it: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-    pass::<T, 2>(it, stride, from, to, |[a, b]| [plus(a, b), minus(a, b)]);
+fn runs<T: Copy, const R: usize, const S: usize>(rows: &[[T; BLOCK]; R], to: &mut [T]) {
+    let rows: [&[[T; S]]; R] = std::array::from_fn(|k| rows[k].as_chunks::<S>().0);
+    let (to, _) = to.as_chunks_mut::<S>();
+    let (to, _) = to.as_chunks_mut::<R>();
+    for (i, to) in to.iter_mut().enumerate().take(BLOCK / S) {
+        *to = std::array::from_fn(|k| rows[k][i]);
+    }
 }
 
-#[inline(always)]
-fn quarters<T: Real>(it: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-    pass::<T, 4>(it, stride, from, to, |[a, b, c, d]| {
-        let (even, odd) = (plus(a, c), plus(b, d));
-        let (left, [x, y]) = (minus(a, c), minus(b, d));
-        let right = [y, -x];
-        [
-            plus(even, odd),
-            plus(left, right),
-            minus(even, odd),
-            minus(left, right),
-        ]
-    });
+macro_rules! butterfly {
+    ($name:ident, $radix:literal, $transform:expr) => {
+        #[inline(always)]
+        fn $name<T: Real>(
+            it: &Pass<T>,
+            stride: usize,
+            re: &[T],
+            im: &[T],
+            to_re: &mut [T],
+            to_im: &mut [T],
+        ) {
+            pass::<T, $radix>(it, stride, re, im, to_re, to_im, $transform);
+        }
+    };
+}
+
+butterfly!(halves, 2, |[a, b]| [plus(a, b), minus(a, b)]);
+butterfly!(thirds, 3, odd(roots()));
+butterfly!(quarters, 4, |[a, b, c, d]| {
+    let (even, odd) = (plus(a, c), plus(b, d));
+    let (left, [x, y]) = (minus(a, c), minus(b, d));
+    let right = [y, -x];
+    [
+        plus(even, odd),
+        plus(left, right),
+        minus(even, odd),
+        minus(left, right),
+    ]
+});
+butterfly!(fifths, 5, odd(roots()));
+butterfly!(sevenths, 7, odd(roots()));
+
+/// The roots of a butterfly.
+fn roots<T: Real, const R: usize>() -> [[T; 2]; R] {
+    std::array::from_fn(|k| root(k as u64, R as u64))
 }
 
 /// A butterfly of odd length: pairs from both ends share their cosines and sines.
 #[inline(always)]
-fn odd<T: Real, const R: usize>(
-    it: &Pass<T>,
-    stride: usize,
-    from: Parts<'_, T>,
-    to: PartsMut<'_, T>,
-) {
-    let roots: [[T; 2]; R] = std::array::from_fn(|k| root(k as u64, R as u64));
-    pass::<T, R>(it, stride, from, to, |x| {
+fn odd<T: Real, const R: usize>(roots: [[T; 2]; R]) -> impl Fn([[T; 2]; R]) -> [[T; 2]; R] {
+    move |x| {
         let mut out = [x[0]; R];
         for j in 1..=R / 2 {
             out[0] = plus(out[0], plus(x[j], x[R - j]));
@@ -160,20 +262,5 @@ fn odd<T: Real, const R: usize>(
             (out[k], out[R - k]) = (plus(even, odd), minus(even, odd));
         }
         out
-    });
-}
-
-#[inline(always)]
-fn thirds<T: Real>(it: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-    odd::<T, 3>(it, stride, from, to);
-}
-
-#[inline(always)]
-fn fifths<T: Real>(it: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-    odd::<T, 5>(it, stride, from, to);
-}
-
-#[inline(always)]
-fn sevenths<T: Real>(it: &Pass<T>, stride: usize, from: Parts<'_, T>, to: PartsMut<'_, T>) {
-    odd::<T, 7>(it, stride, from, to);
+    }
 }

@@ -57,7 +57,7 @@ fn passes<T: Real>(len: usize) -> Option<Vec<Pass<T>>> {
     let (mut left, mut passes) = (len, Vec::new());
     while left > 1 {
         let radix = RADICES.into_iter().find(|radix| left % radix == 0)?;
-        passes.push(Pass::new(radix, left));
+        passes.push(Pass::new(radix, left, len / left));
         left /= radix;
     }
     Some(passes)
@@ -89,12 +89,12 @@ impl<T: Real> Bundle<T> {
         self.im.resize(len, T::of(0.0));
     }
 
-    pub(super) fn parts(&self) -> (&[T], &[T]) {
-        (&self.re, &self.im)
+    pub(super) fn parts(&self) -> [&[T]; 2] {
+        [&self.re, &self.im]
     }
 
-    pub(super) fn parts_mut(&mut self) -> (&mut [T], &mut [T]) {
-        (&mut self.re, &mut self.im)
+    pub(super) fn parts_mut(&mut self) -> [&mut [T]; 2] {
+        [&mut self.re, &mut self.im]
     }
 
     /// Real and imaginary parts exchanged: a forward transform between two of these is an inverse one.
