@@ -8,6 +8,7 @@ mod array;
 mod call;
 mod control_flow;
 mod data_flow;
+mod image;
 mod io;
 mod linalg;
 mod logging;
@@ -46,6 +47,7 @@ pub static FAMILIES: &[&Family] = &[
     &call::FAMILY,
     &control_flow::FAMILY,
     &data_flow::FAMILY,
+    &image::FAMILY,
     &io::FAMILY,
     &linalg::FAMILY,
     &logging::FAMILY,

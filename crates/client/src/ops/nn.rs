@@ -2,6 +2,7 @@
 
 use super::builder::{ToAttr, node_with};
 use crate::output::Operand;
+use tensorfleet_tensor::DType;
 
 /// `AvgPool`: `output: T` of `value: T`.
 ///
@@ -21,6 +22,57 @@ builder! {
     /// [`avg_pool()`] in the making.
     AvgPool {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
+/// `AvgPool3D`: `output: T` of `input: T`.
+///
+/// Attributes: `ksize: list(int) >= 5`, `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double}`.
+pub fn avg_pool3d(input: impl Operand, ksize: &[i64], strides: &[i64], padding: &str) -> AvgPool3D {
+    AvgPool3D(
+        node_with("AvgPool3D", input)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`avg_pool3d()`] in the making.
+    AvgPool3D {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
+/// `AvgPool3DGrad`: `output: T` of `orig_input_shape: int32`, `grad: T`.
+///
+/// Attributes: `ksize: list(int) >= 5`, `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double}`.
+pub fn avg_pool3d_grad(
+    orig_input_shape: impl Operand,
+    grad: impl Operand,
+    ksize: &[i64],
+    strides: &[i64],
+    padding: &str,
+) -> AvgPool3DGrad {
+    AvgPool3DGrad(
+        node_with("AvgPool3DGrad", orig_input_shape)
+            .input(grad)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`avg_pool3d_grad()`] in the making.
+    AvgPool3DGrad {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
         data_format = "data_format": &str;
     } -> one
 }
@@ -52,6 +104,76 @@ builder! {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
     } -> one
+}
+
+/// `BatchNormWithGlobalNormalization`: `result: T` of `t: T`, `m: T`, `v: T`, `beta: T`, `gamma: T`.
+///
+/// Attributes: `variance_epsilon: float`, `scale_after_normalization: bool`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}`.
+///
+/// Not in graphs of version 9 and later.
+pub fn batch_norm_with_global_normalization(
+    t: impl Operand,
+    m: impl Operand,
+    v: impl Operand,
+    beta: impl Operand,
+    gamma: impl Operand,
+    variance_epsilon: f32,
+    scale_after_normalization: bool,
+) -> BatchNormWithGlobalNormalization {
+    BatchNormWithGlobalNormalization(
+        node_with("BatchNormWithGlobalNormalization", t)
+            .input(m)
+            .input(v)
+            .input(beta)
+            .input(gamma)
+            .attr("variance_epsilon", variance_epsilon.to_attr())
+            .attr(
+                "scale_after_normalization",
+                scale_after_normalization.to_attr(),
+            ),
+    )
+}
+
+builder! {
+    /// [`batch_norm_with_global_normalization()`] in the making.
+    BatchNormWithGlobalNormalization {} -> one
+}
+
+/// `BatchNormWithGlobalNormalizationGrad`: `dx: T`, `dm: T`, `dv: T`, `db: T`, `dg: T` of `t: T`, `m: T`, `v: T`, `gamma: T`, `backprop: T`.
+///
+/// Attributes: `variance_epsilon: float`, `scale_after_normalization: bool`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}`.
+///
+/// Not in graphs of version 9 and later.
+pub fn batch_norm_with_global_normalization_grad(
+    t: impl Operand,
+    m: impl Operand,
+    v: impl Operand,
+    gamma: impl Operand,
+    backprop: impl Operand,
+    variance_epsilon: f32,
+    scale_after_normalization: bool,
+) -> BatchNormWithGlobalNormalizationGrad {
+    BatchNormWithGlobalNormalizationGrad(
+        node_with("BatchNormWithGlobalNormalizationGrad", t)
+            .input(m)
+            .input(v)
+            .input(gamma)
+            .input(backprop)
+            .attr("variance_epsilon", variance_epsilon.to_attr())
+            .attr(
+                "scale_after_normalization",
+                scale_after_normalization.to_attr(),
+            ),
+    )
+}
+
+builder! {
+    /// [`batch_norm_with_global_normalization_grad()`] in the making.
+    BatchNormWithGlobalNormalizationGrad {} -> BatchNormWithGlobalNormalizationGradOutputs { dx, dm, dv, db, dg, }
 }
 
 /// `BiasAdd`: `output: T` of `value: T`, `bias: T`.
@@ -94,6 +216,297 @@ pub fn bias_add_v1(value: impl Operand, bias: impl Operand) -> BiasAddV1 {
 builder! {
     /// [`bias_add_v1()`] in the making.
     BiasAddV1 {} -> one
+}
+
+/// `BlockLSTM`: `i: T`, `cs: T`, `f: T`, `o: T`, `ci: T`, `co: T`, `h: T` of `seq_len_max: int64`, `x: T`, `cs_prev: T`, `h_prev: T`, `w: T`, `wci: T`, `wcf: T`, `wco: T`, `b: T`.
+///
+/// By the inputs: `T: {half, float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn block_lstm(
+    seq_len_max: impl Operand,
+    x: impl Operand,
+    cs_prev: impl Operand,
+    h_prev: impl Operand,
+    w: impl Operand,
+    wci: impl Operand,
+    wcf: impl Operand,
+    wco: impl Operand,
+    b: impl Operand,
+) -> BlockLSTM {
+    BlockLSTM(
+        node_with("BlockLSTM", seq_len_max)
+            .input(x)
+            .input(cs_prev)
+            .input(h_prev)
+            .input(w)
+            .input(wci)
+            .input(wcf)
+            .input(wco)
+            .input(b),
+    )
+}
+
+builder! {
+    /// [`block_lstm()`] in the making.
+    BlockLSTM {
+        /// `forget_bias: float = 1.0`.
+        forget_bias = "forget_bias": f32;
+        /// `cell_clip: float = 3.0`.
+        cell_clip = "cell_clip": f32;
+        /// `use_peephole: bool = false`.
+        use_peephole = "use_peephole": bool;
+    } -> BlockLSTMOutputs { i, cs, f, o, ci, co, h, }
+}
+
+/// `BlockLSTMGrad`: `x_grad: T`, `cs_prev_grad: T`, `h_prev_grad: T`, `w_grad: T`, `wci_grad: T`, `wcf_grad: T`, `wco_grad: T`, `b_grad: T` of `seq_len_max: int64`, `x: T`, `cs_prev: T`, `h_prev: T`, `w: T`, `wci: T`, `wcf: T`, `wco: T`, `b: T`, `i: T`, `cs: T`, `f: T`, `o: T`, `ci: T`, `co: T`, `h: T`, `cs_grad: T`, `h_grad: T`.
+///
+/// Attributes: `use_peephole: bool`.
+///
+/// By the inputs: `T: {half, float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn block_lstm_grad(
+    seq_len_max: impl Operand,
+    x: impl Operand,
+    cs_prev: impl Operand,
+    h_prev: impl Operand,
+    w: impl Operand,
+    wci: impl Operand,
+    wcf: impl Operand,
+    wco: impl Operand,
+    b: impl Operand,
+    i: impl Operand,
+    cs: impl Operand,
+    f: impl Operand,
+    o: impl Operand,
+    ci: impl Operand,
+    co: impl Operand,
+    h: impl Operand,
+    cs_grad: impl Operand,
+    h_grad: impl Operand,
+    use_peephole: bool,
+) -> BlockLSTMGrad {
+    BlockLSTMGrad(
+        node_with("BlockLSTMGrad", seq_len_max)
+            .input(x)
+            .input(cs_prev)
+            .input(h_prev)
+            .input(w)
+            .input(wci)
+            .input(wcf)
+            .input(wco)
+            .input(b)
+            .input(i)
+            .input(cs)
+            .input(f)
+            .input(o)
+            .input(ci)
+            .input(co)
+            .input(h)
+            .input(cs_grad)
+            .input(h_grad)
+            .attr("use_peephole", use_peephole.to_attr()),
+    )
+}
+
+builder! {
+    /// [`block_lstm_grad()`] in the making.
+    BlockLSTMGrad {} -> BlockLSTMGradOutputs { x_grad, cs_prev_grad, h_prev_grad, w_grad, wci_grad, wcf_grad, wco_grad, b_grad, }
+}
+
+/// `BlockLSTMGradV2`: `x_grad: T`, `cs_prev_grad: T`, `h_prev_grad: T`, `w_grad: T`, `wci_grad: T`, `wcf_grad: T`, `wco_grad: T`, `b_grad: T` of `seq_len_max: int64`, `x: T`, `cs_prev: T`, `h_prev: T`, `w: T`, `wci: T`, `wcf: T`, `wco: T`, `b: T`, `i: T`, `cs: T`, `f: T`, `o: T`, `ci: T`, `co: T`, `h: T`, `cs_grad: T`, `h_grad: T`.
+///
+/// Attributes: `use_peephole: bool`.
+///
+/// By the inputs: `T: {half, float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn block_lstm_grad_v2(
+    seq_len_max: impl Operand,
+    x: impl Operand,
+    cs_prev: impl Operand,
+    h_prev: impl Operand,
+    w: impl Operand,
+    wci: impl Operand,
+    wcf: impl Operand,
+    wco: impl Operand,
+    b: impl Operand,
+    i: impl Operand,
+    cs: impl Operand,
+    f: impl Operand,
+    o: impl Operand,
+    ci: impl Operand,
+    co: impl Operand,
+    h: impl Operand,
+    cs_grad: impl Operand,
+    h_grad: impl Operand,
+    use_peephole: bool,
+) -> BlockLSTMGradV2 {
+    BlockLSTMGradV2(
+        node_with("BlockLSTMGradV2", seq_len_max)
+            .input(x)
+            .input(cs_prev)
+            .input(h_prev)
+            .input(w)
+            .input(wci)
+            .input(wcf)
+            .input(wco)
+            .input(b)
+            .input(i)
+            .input(cs)
+            .input(f)
+            .input(o)
+            .input(ci)
+            .input(co)
+            .input(h)
+            .input(cs_grad)
+            .input(h_grad)
+            .attr("use_peephole", use_peephole.to_attr()),
+    )
+}
+
+builder! {
+    /// [`block_lstm_grad_v2()`] in the making.
+    BlockLSTMGradV2 {} -> BlockLSTMGradV2Outputs { x_grad, cs_prev_grad, h_prev_grad, w_grad, wci_grad, wcf_grad, wco_grad, b_grad, }
+}
+
+/// `BlockLSTMV2`: `i: T`, `cs: T`, `f: T`, `o: T`, `ci: T`, `co: T`, `h: T` of `seq_len_max: int64`, `x: T`, `cs_prev: T`, `h_prev: T`, `w: T`, `wci: T`, `wcf: T`, `wco: T`, `b: T`.
+///
+/// By the inputs: `T: {half, float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn block_lstm_v2(
+    seq_len_max: impl Operand,
+    x: impl Operand,
+    cs_prev: impl Operand,
+    h_prev: impl Operand,
+    w: impl Operand,
+    wci: impl Operand,
+    wcf: impl Operand,
+    wco: impl Operand,
+    b: impl Operand,
+) -> BlockLSTMV2 {
+    BlockLSTMV2(
+        node_with("BlockLSTMV2", seq_len_max)
+            .input(x)
+            .input(cs_prev)
+            .input(h_prev)
+            .input(w)
+            .input(wci)
+            .input(wcf)
+            .input(wco)
+            .input(b),
+    )
+}
+
+builder! {
+    /// [`block_lstm_v2()`] in the making.
+    BlockLSTMV2 {
+        /// `cell_clip: float = 0.0`.
+        cell_clip = "cell_clip": f32;
+        /// `use_peephole: bool = false`.
+        use_peephole = "use_peephole": bool;
+    } -> BlockLSTMV2Outputs { i, cs, f, o, ci, co, h, }
+}
+
+/// `CTCBeamSearchDecoder`: `decoded_indices: top_paths * int64`, `decoded_values: top_paths * int64`, `decoded_shape: top_paths * int64`, `log_probability: T` of `inputs: T`, `sequence_length: int32`.
+///
+/// Attributes: `beam_width: int >= 1`, `top_paths: int >= 1`.
+///
+/// By the inputs: `T: {float, double} = DT_FLOAT`.
+pub fn ctc_beam_search_decoder(
+    inputs: impl Operand,
+    sequence_length: impl Operand,
+    beam_width: i64,
+    top_paths: i64,
+) -> CTCBeamSearchDecoder {
+    CTCBeamSearchDecoder(
+        node_with("CTCBeamSearchDecoder", inputs)
+            .input(sequence_length)
+            .attr("beam_width", beam_width.to_attr())
+            .attr("top_paths", top_paths.to_attr()),
+    )
+}
+
+builder! {
+    /// [`ctc_beam_search_decoder()`] in the making.
+    CTCBeamSearchDecoder {
+        /// `merge_repeated: bool = true`.
+        merge_repeated = "merge_repeated": bool;
+    } -> CTCBeamSearchDecoderOutputs { decoded_indices: "top_paths", decoded_values: "top_paths", decoded_shape: "top_paths", log_probability, }
+}
+
+/// `CTCGreedyDecoder`: `decoded_indices: int64`, `decoded_values: int64`, `decoded_shape: int64`, `log_probability: T` of `inputs: T`, `sequence_length: int32`.
+///
+/// By the inputs: `T: {float, double} = DT_FLOAT`.
+pub fn ctc_greedy_decoder(inputs: impl Operand, sequence_length: impl Operand) -> CTCGreedyDecoder {
+    CTCGreedyDecoder(node_with("CTCGreedyDecoder", inputs).input(sequence_length))
+}
+
+builder! {
+    /// [`ctc_greedy_decoder()`] in the making.
+    CTCGreedyDecoder {
+        /// `merge_repeated: bool = false`.
+        merge_repeated = "merge_repeated": bool;
+        /// `blank_index: int = -1`.
+        blank_index = "blank_index": i64;
+    } -> CTCGreedyDecoderOutputs { decoded_indices, decoded_values, decoded_shape, log_probability, }
+}
+
+/// `CTCLoss`: `loss: T`, `gradient: T` of `inputs: T`, `labels_indices: int64`, `labels_values: int32`, `sequence_length: int32`.
+///
+/// By the inputs: `T: {float, double} = DT_FLOAT`.
+pub fn ctc_loss(
+    inputs: impl Operand,
+    labels_indices: impl Operand,
+    labels_values: impl Operand,
+    sequence_length: impl Operand,
+) -> CTCLoss {
+    CTCLoss(
+        node_with("CTCLoss", inputs)
+            .input(labels_indices)
+            .input(labels_values)
+            .input(sequence_length),
+    )
+}
+
+builder! {
+    /// [`ctc_loss()`] in the making.
+    CTCLoss {
+        /// `preprocess_collapse_repeated: bool = false`.
+        preprocess_collapse_repeated = "preprocess_collapse_repeated": bool;
+        /// `ctc_merge_repeated: bool = true`.
+        ctc_merge_repeated = "ctc_merge_repeated": bool;
+        /// `ignore_longer_outputs_than_inputs: bool = false`.
+        ignore_longer_outputs_than_inputs = "ignore_longer_outputs_than_inputs": bool;
+    } -> CTCLossOutputs { loss, gradient, }
+}
+
+/// `Conv`: `output: T` of `input: T`, `filter: T`.
+///
+/// Attributes: `strides: list(int)`, `padding: {'SAME', 'VALID', 'EXPLICIT'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double, int32}`.
+pub fn conv(input: impl Operand, filter: impl Operand, strides: &[i64], padding: &str) -> Conv {
+    Conv(
+        node_with("Conv", input)
+            .input(filter)
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`conv()`] in the making.
+    Conv {
+        /// `explicit_paddings: list(int) = []`.
+        explicit_paddings = "explicit_paddings": &[i64];
+        /// `data_format: {'CHANNELS_FIRST', 'CHANNELS_LAST'} = 'CHANNELS_LAST'`.
+        data_format = "data_format": &str;
+        /// `dilations: list(int) = []`.
+        dilations = "dilations": &[i64];
+        /// `batch_dims: int = 1`.
+        batch_dims = "batch_dims": i64;
+        /// `groups: int = 1`.
+        groups = "groups": i64;
+    } -> one
 }
 
 /// `Conv2D`: `output: T` of `input: T`, `filter: T`.
@@ -190,6 +603,154 @@ builder! {
         /// `data_format: {'NHWC', 'NCHW'} = 'NHWC'`.
         data_format = "data_format": &str;
         /// `dilations: list(int) = [1, 1, 1, 1]`.
+        dilations = "dilations": &[i64];
+    } -> one
+}
+
+/// `Conv3D`: `output: T` of `input: T`, `filter: T`.
+///
+/// Attributes: `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double}`.
+pub fn conv3d(input: impl Operand, filter: impl Operand, strides: &[i64], padding: &str) -> Conv3D {
+    Conv3D(
+        node_with("Conv3D", input)
+            .input(filter)
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`conv3d()`] in the making.
+    Conv3D {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
+        data_format = "data_format": &str;
+        /// `dilations: list(int) = [1, 1, 1, 1, 1]`.
+        dilations = "dilations": &[i64];
+    } -> one
+}
+
+/// `Conv3DBackpropFilter`: `output: T` of `input: T`, `filter: T`, `out_backprop: T`.
+///
+/// Attributes: `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, float, double}`.
+///
+/// Not in graphs of version 10 and later.
+pub fn conv3d_backprop_filter(
+    input: impl Operand,
+    filter: impl Operand,
+    out_backprop: impl Operand,
+    strides: &[i64],
+    padding: &str,
+) -> Conv3DBackpropFilter {
+    Conv3DBackpropFilter(
+        node_with("Conv3DBackpropFilter", input)
+            .input(filter)
+            .input(out_backprop)
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`conv3d_backprop_filter()`] in the making.
+    Conv3DBackpropFilter {
+        /// `dilations: list(int) = [1, 1, 1, 1, 1]`.
+        dilations = "dilations": &[i64];
+    } -> one
+}
+
+/// `Conv3DBackpropFilterV2`: `output: T` of `input: T`, `filter_sizes: int32`, `out_backprop: T`.
+///
+/// Attributes: `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double}`.
+pub fn conv3d_backprop_filter_v2(
+    input: impl Operand,
+    filter_sizes: impl Operand,
+    out_backprop: impl Operand,
+    strides: &[i64],
+    padding: &str,
+) -> Conv3DBackpropFilterV2 {
+    Conv3DBackpropFilterV2(
+        node_with("Conv3DBackpropFilterV2", input)
+            .input(filter_sizes)
+            .input(out_backprop)
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`conv3d_backprop_filter_v2()`] in the making.
+    Conv3DBackpropFilterV2 {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
+        data_format = "data_format": &str;
+        /// `dilations: list(int) = [1, 1, 1, 1, 1]`.
+        dilations = "dilations": &[i64];
+    } -> one
+}
+
+/// `Conv3DBackpropInput`: `output: T` of `input: T`, `filter: T`, `out_backprop: T`.
+///
+/// Attributes: `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, float, double}`.
+///
+/// Not in graphs of version 10 and later.
+pub fn conv3d_backprop_input(
+    input: impl Operand,
+    filter: impl Operand,
+    out_backprop: impl Operand,
+    strides: &[i64],
+    padding: &str,
+) -> Conv3DBackpropInput {
+    Conv3DBackpropInput(
+        node_with("Conv3DBackpropInput", input)
+            .input(filter)
+            .input(out_backprop)
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`conv3d_backprop_input()`] in the making.
+    Conv3DBackpropInput {
+        /// `dilations: list(int) = [1, 1, 1, 1, 1]`.
+        dilations = "dilations": &[i64];
+    } -> one
+}
+
+/// `Conv3DBackpropInputV2`: `output: T` of `input_sizes: Tshape`, `filter: T`, `out_backprop: T`.
+///
+/// Attributes: `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double}`, `Tshape: {int32, int64} = DT_INT32`.
+pub fn conv3d_backprop_input_v2(
+    input_sizes: impl Operand,
+    filter: impl Operand,
+    out_backprop: impl Operand,
+    strides: &[i64],
+    padding: &str,
+) -> Conv3DBackpropInputV2 {
+    Conv3DBackpropInputV2(
+        node_with("Conv3DBackpropInputV2", input_sizes)
+            .input(filter)
+            .input(out_backprop)
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`conv3d_backprop_input_v2()`] in the making.
+    Conv3DBackpropInputV2 {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
+        data_format = "data_format": &str;
+        /// `dilations: list(int) = [1, 1, 1, 1, 1]`.
         dilations = "dilations": &[i64];
     } -> one
 }
@@ -325,6 +886,88 @@ builder! {
     } -> one
 }
 
+/// `Dilation2D`: `output: T` of `input: T`, `filter: T`.
+///
+/// Attributes: `strides: list(int) >= 4`, `rates: list(int) >= 4`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn dilation2d(
+    input: impl Operand,
+    filter: impl Operand,
+    strides: &[i64],
+    rates: &[i64],
+    padding: &str,
+) -> Dilation2D {
+    Dilation2D(
+        node_with("Dilation2D", input)
+            .input(filter)
+            .attr("strides", strides.to_attr())
+            .attr("rates", rates.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`dilation2d()`] in the making.
+    Dilation2D {} -> one
+}
+
+/// `Dilation2DBackpropFilter`: `filter_backprop: T` of `input: T`, `filter: T`, `out_backprop: T`.
+///
+/// Attributes: `strides: list(int) >= 4`, `rates: list(int) >= 4`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn dilation2d_backprop_filter(
+    input: impl Operand,
+    filter: impl Operand,
+    out_backprop: impl Operand,
+    strides: &[i64],
+    rates: &[i64],
+    padding: &str,
+) -> Dilation2DBackpropFilter {
+    Dilation2DBackpropFilter(
+        node_with("Dilation2DBackpropFilter", input)
+            .input(filter)
+            .input(out_backprop)
+            .attr("strides", strides.to_attr())
+            .attr("rates", rates.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`dilation2d_backprop_filter()`] in the making.
+    Dilation2DBackpropFilter {} -> one
+}
+
+/// `Dilation2DBackpropInput`: `in_backprop: T` of `input: T`, `filter: T`, `out_backprop: T`.
+///
+/// Attributes: `strides: list(int) >= 4`, `rates: list(int) >= 4`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn dilation2d_backprop_input(
+    input: impl Operand,
+    filter: impl Operand,
+    out_backprop: impl Operand,
+    strides: &[i64],
+    rates: &[i64],
+    padding: &str,
+) -> Dilation2DBackpropInput {
+    Dilation2DBackpropInput(
+        node_with("Dilation2DBackpropInput", input)
+            .input(filter)
+            .input(out_backprop)
+            .attr("strides", strides.to_attr())
+            .attr("rates", rates.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`dilation2d_backprop_input()`] in the making.
+    Dilation2DBackpropInput {} -> one
+}
+
 /// `Elu`: `activations: T` of `features: T`.
 ///
 /// By the inputs: `T: {half, bfloat16, float, double}`.
@@ -347,6 +990,112 @@ pub fn elu_grad(gradients: impl Operand, outputs: impl Operand) -> EluGrad {
 builder! {
     /// [`elu_grad()`] in the making.
     EluGrad {} -> one
+}
+
+/// `FractionalAvgPool`: `output: T`, `row_pooling_sequence: int64`, `col_pooling_sequence: int64` of `value: T`.
+///
+/// Attributes: `pooling_ratio: list(float) >= 4`.
+///
+/// By the inputs: `T: {float, double, int32, int64}`.
+pub fn fractional_avg_pool(value: impl Operand, pooling_ratio: &[f32]) -> FractionalAvgPool {
+    FractionalAvgPool(
+        node_with("FractionalAvgPool", value).attr("pooling_ratio", pooling_ratio.to_attr()),
+    )
+}
+
+builder! {
+    /// [`fractional_avg_pool()`] in the making.
+    FractionalAvgPool {
+        /// `pseudo_random: bool = false`.
+        pseudo_random = "pseudo_random": bool;
+        /// `overlapping: bool = false`.
+        overlapping = "overlapping": bool;
+        /// `deterministic: bool = false`.
+        deterministic = "deterministic": bool;
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> FractionalAvgPoolOutputs { output, row_pooling_sequence, col_pooling_sequence, }
+}
+
+/// `FractionalAvgPoolGrad`: `output: T` of `orig_input_tensor_shape: int64`, `out_backprop: T`, `row_pooling_sequence: int64`, `col_pooling_sequence: int64`.
+///
+/// By the inputs: `T: {float, double, int32, int64}`.
+pub fn fractional_avg_pool_grad(
+    orig_input_tensor_shape: impl Operand,
+    out_backprop: impl Operand,
+    row_pooling_sequence: impl Operand,
+    col_pooling_sequence: impl Operand,
+) -> FractionalAvgPoolGrad {
+    FractionalAvgPoolGrad(
+        node_with("FractionalAvgPoolGrad", orig_input_tensor_shape)
+            .input(out_backprop)
+            .input(row_pooling_sequence)
+            .input(col_pooling_sequence),
+    )
+}
+
+builder! {
+    /// [`fractional_avg_pool_grad()`] in the making.
+    FractionalAvgPoolGrad {
+        /// `overlapping: bool = false`.
+        overlapping = "overlapping": bool;
+    } -> one
+}
+
+/// `FractionalMaxPool`: `output: T`, `row_pooling_sequence: int64`, `col_pooling_sequence: int64` of `value: T`.
+///
+/// Attributes: `pooling_ratio: list(float) >= 4`.
+///
+/// By the inputs: `T: {float, double, int32, int64}`.
+pub fn fractional_max_pool(value: impl Operand, pooling_ratio: &[f32]) -> FractionalMaxPool {
+    FractionalMaxPool(
+        node_with("FractionalMaxPool", value).attr("pooling_ratio", pooling_ratio.to_attr()),
+    )
+}
+
+builder! {
+    /// [`fractional_max_pool()`] in the making.
+    FractionalMaxPool {
+        /// `pseudo_random: bool = false`.
+        pseudo_random = "pseudo_random": bool;
+        /// `overlapping: bool = false`.
+        overlapping = "overlapping": bool;
+        /// `deterministic: bool = false`.
+        deterministic = "deterministic": bool;
+        /// `seed: int = 0`.
+        seed = "seed": i64;
+        /// `seed2: int = 0`.
+        seed2 = "seed2": i64;
+    } -> FractionalMaxPoolOutputs { output, row_pooling_sequence, col_pooling_sequence, }
+}
+
+/// `FractionalMaxPoolGrad`: `output: T` of `orig_input: T`, `orig_output: T`, `out_backprop: T`, `row_pooling_sequence: int64`, `col_pooling_sequence: int64`.
+///
+/// By the inputs: `T: {float, double, int32, int64}`.
+pub fn fractional_max_pool_grad(
+    orig_input: impl Operand,
+    orig_output: impl Operand,
+    out_backprop: impl Operand,
+    row_pooling_sequence: impl Operand,
+    col_pooling_sequence: impl Operand,
+) -> FractionalMaxPoolGrad {
+    FractionalMaxPoolGrad(
+        node_with("FractionalMaxPoolGrad", orig_input)
+            .input(orig_output)
+            .input(out_backprop)
+            .input(row_pooling_sequence)
+            .input(col_pooling_sequence),
+    )
+}
+
+builder! {
+    /// [`fractional_max_pool_grad()`] in the making.
+    FractionalMaxPoolGrad {
+        /// `overlapping: bool = false`.
+        overlapping = "overlapping": bool;
+    } -> one
 }
 
 /// `FusedBatchNorm`: `y: T`, `batch_mean: T`, `batch_variance: T`, `reserve_space_1: T`, `reserve_space_2: T` of `x: T`, `scale: T`, `offset: T`, `mean: T`, `variance: T`.
@@ -543,6 +1292,128 @@ builder! {
     } -> FusedBatchNormV3Outputs { y, batch_mean, batch_variance, reserve_space_1, reserve_space_2, reserve_space_3, }
 }
 
+/// `FusedPadConv2D`: `output: T` of `input: T`, `paddings: int32`, `filter: T`.
+///
+/// Attributes: `mode: {'REFLECT', 'SYMMETRIC'}`, `strides: list(int)`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float, double}`.
+pub fn fused_pad_conv2d(
+    input: impl Operand,
+    paddings: impl Operand,
+    filter: impl Operand,
+    mode: &str,
+    strides: &[i64],
+    padding: &str,
+) -> FusedPadConv2D {
+    FusedPadConv2D(
+        node_with("FusedPadConv2D", input)
+            .input(paddings)
+            .input(filter)
+            .attr("mode", mode.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`fused_pad_conv2d()`] in the making.
+    FusedPadConv2D {} -> one
+}
+
+/// `FusedResizeAndPadConv2D`: `output: T` of `input: T`, `size: int32`, `paddings: int32`, `filter: T`.
+///
+/// Attributes: `mode: {'REFLECT', 'SYMMETRIC'}`, `strides: list(int)`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, float, double}`.
+pub fn fused_resize_and_pad_conv2d(
+    input: impl Operand,
+    size: impl Operand,
+    paddings: impl Operand,
+    filter: impl Operand,
+    mode: &str,
+    strides: &[i64],
+    padding: &str,
+) -> FusedResizeAndPadConv2D {
+    FusedResizeAndPadConv2D(
+        node_with("FusedResizeAndPadConv2D", input)
+            .input(size)
+            .input(paddings)
+            .input(filter)
+            .attr("mode", mode.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`fused_resize_and_pad_conv2d()`] in the making.
+    FusedResizeAndPadConv2D {
+        /// `resize_align_corners: bool = false`.
+        resize_align_corners = "resize_align_corners": bool;
+    } -> one
+}
+
+/// `GRUBlockCell`: `r: T`, `u: T`, `c: T`, `h: T` of `x: T`, `h_prev: T`, `w_ru: T`, `w_c: T`, `b_ru: T`, `b_c: T`.
+///
+/// By the inputs: `T: {float}`.
+pub fn gru_block_cell(
+    x: impl Operand,
+    h_prev: impl Operand,
+    w_ru: impl Operand,
+    w_c: impl Operand,
+    b_ru: impl Operand,
+    b_c: impl Operand,
+) -> GRUBlockCell {
+    GRUBlockCell(
+        node_with("GRUBlockCell", x)
+            .input(h_prev)
+            .input(w_ru)
+            .input(w_c)
+            .input(b_ru)
+            .input(b_c),
+    )
+}
+
+builder! {
+    /// [`gru_block_cell()`] in the making.
+    GRUBlockCell {} -> GRUBlockCellOutputs { r, u, c, h, }
+}
+
+/// `GRUBlockCellGrad`: `d_x: T`, `d_h_prev: T`, `d_c_bar: T`, `d_r_bar_u_bar: T` of `x: T`, `h_prev: T`, `w_ru: T`, `w_c: T`, `b_ru: T`, `b_c: T`, `r: T`, `u: T`, `c: T`, `d_h: T`.
+///
+/// By the inputs: `T: {float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn gru_block_cell_grad(
+    x: impl Operand,
+    h_prev: impl Operand,
+    w_ru: impl Operand,
+    w_c: impl Operand,
+    b_ru: impl Operand,
+    b_c: impl Operand,
+    r: impl Operand,
+    u: impl Operand,
+    c: impl Operand,
+    d_h: impl Operand,
+) -> GRUBlockCellGrad {
+    GRUBlockCellGrad(
+        node_with("GRUBlockCellGrad", x)
+            .input(h_prev)
+            .input(w_ru)
+            .input(w_c)
+            .input(b_ru)
+            .input(b_c)
+            .input(r)
+            .input(u)
+            .input(c)
+            .input(d_h),
+    )
+}
+
+builder! {
+    /// [`gru_block_cell_grad()`] in the making.
+    GRUBlockCellGrad {} -> GRUBlockCellGradOutputs { d_x, d_h_prev, d_c_bar, d_r_bar_u_bar, }
+}
+
 /// `InTopK`: `precision: bool` of `predictions: float`, `targets: T`.
 ///
 /// Attributes: `k: int`.
@@ -573,6 +1444,39 @@ builder! {
     InTopKV2 {} -> one
 }
 
+/// `KMC2ChainInitialization`: `index: int64` of `distances: float`, `seed: int64`.
+pub fn kmc2_chain_initialization(
+    distances: impl Operand,
+    seed: impl Operand,
+) -> KMC2ChainInitialization {
+    KMC2ChainInitialization(node_with("KMC2ChainInitialization", distances).input(seed))
+}
+
+builder! {
+    /// [`kmc2_chain_initialization()`] in the making.
+    KMC2ChainInitialization {} -> one
+}
+
+/// `KmeansPlusPlusInitialization`: `samples: float` of `points: float`, `num_to_sample: int64`, `seed: int64`, `num_retries_per_sample: int64`.
+pub fn kmeans_plus_plus_initialization(
+    points: impl Operand,
+    num_to_sample: impl Operand,
+    seed: impl Operand,
+    num_retries_per_sample: impl Operand,
+) -> KmeansPlusPlusInitialization {
+    KmeansPlusPlusInitialization(
+        node_with("KmeansPlusPlusInitialization", points)
+            .input(num_to_sample)
+            .input(seed)
+            .input(num_retries_per_sample),
+    )
+}
+
+builder! {
+    /// [`kmeans_plus_plus_initialization()`] in the making.
+    KmeansPlusPlusInitialization {} -> one
+}
+
 /// `L2Loss`: `output: T` of `t: T`.
 ///
 /// By the inputs: `T: {half, bfloat16, float, double}`.
@@ -583,6 +1487,145 @@ pub fn l2_loss(t: impl Operand) -> L2Loss {
 builder! {
     /// [`l2_loss()`] in the making.
     L2Loss {} -> one
+}
+
+/// `LRN`: `output: T` of `input: T`.
+///
+/// By the inputs: `T: {half, bfloat16, float} = DT_FLOAT`.
+pub fn lrn(input: impl Operand) -> LRN {
+    LRN(node_with("LRN", input))
+}
+
+builder! {
+    /// [`lrn()`] in the making.
+    LRN {
+        /// `depth_radius: int = 5`.
+        depth_radius = "depth_radius": i64;
+        /// `bias: float = 1.0`.
+        bias = "bias": f32;
+        /// `alpha: float = 1.0`.
+        alpha = "alpha": f32;
+        /// `beta: float = 0.5`.
+        beta = "beta": f32;
+    } -> one
+}
+
+/// `LRNGrad`: `output: T` of `input_grads: T`, `input_image: T`, `output_image: T`.
+///
+/// By the inputs: `T: {half, bfloat16, float} = DT_FLOAT`.
+pub fn lrn_grad(
+    input_grads: impl Operand,
+    input_image: impl Operand,
+    output_image: impl Operand,
+) -> LRNGrad {
+    LRNGrad(
+        node_with("LRNGrad", input_grads)
+            .input(input_image)
+            .input(output_image),
+    )
+}
+
+builder! {
+    /// [`lrn_grad()`] in the making.
+    LRNGrad {
+        /// `depth_radius: int = 5`.
+        depth_radius = "depth_radius": i64;
+        /// `bias: float = 1.0`.
+        bias = "bias": f32;
+        /// `alpha: float = 1.0`.
+        alpha = "alpha": f32;
+        /// `beta: float = 0.5`.
+        beta = "beta": f32;
+    } -> one
+}
+
+/// `LSTMBlockCell`: `i: T`, `cs: T`, `f: T`, `o: T`, `ci: T`, `co: T`, `h: T` of `x: T`, `cs_prev: T`, `h_prev: T`, `w: T`, `wci: T`, `wcf: T`, `wco: T`, `b: T`.
+///
+/// By the inputs: `T: {half, float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn lstm_block_cell(
+    x: impl Operand,
+    cs_prev: impl Operand,
+    h_prev: impl Operand,
+    w: impl Operand,
+    wci: impl Operand,
+    wcf: impl Operand,
+    wco: impl Operand,
+    b: impl Operand,
+) -> LSTMBlockCell {
+    LSTMBlockCell(
+        node_with("LSTMBlockCell", x)
+            .input(cs_prev)
+            .input(h_prev)
+            .input(w)
+            .input(wci)
+            .input(wcf)
+            .input(wco)
+            .input(b),
+    )
+}
+
+builder! {
+    /// [`lstm_block_cell()`] in the making.
+    LSTMBlockCell {
+        /// `forget_bias: float = 1.0`.
+        forget_bias = "forget_bias": f32;
+        /// `cell_clip: float = 3.0`.
+        cell_clip = "cell_clip": f32;
+        /// `use_peephole: bool = false`.
+        use_peephole = "use_peephole": bool;
+    } -> LSTMBlockCellOutputs { i, cs, f, o, ci, co, h, }
+}
+
+/// `LSTMBlockCellGrad`: `cs_prev_grad: T`, `dicfo: T`, `wci_grad: T`, `wcf_grad: T`, `wco_grad: T` of `x: T`, `cs_prev: T`, `h_prev: T`, `w: T`, `wci: T`, `wcf: T`, `wco: T`, `b: T`, `i: T`, `cs: T`, `f: T`, `o: T`, `ci: T`, `co: T`, `cs_grad: T`, `h_grad: T`.
+///
+/// Attributes: `use_peephole: bool`.
+///
+/// By the inputs: `T: {half, float}`.
+#[allow(clippy::too_many_arguments)]
+pub fn lstm_block_cell_grad(
+    x: impl Operand,
+    cs_prev: impl Operand,
+    h_prev: impl Operand,
+    w: impl Operand,
+    wci: impl Operand,
+    wcf: impl Operand,
+    wco: impl Operand,
+    b: impl Operand,
+    i: impl Operand,
+    cs: impl Operand,
+    f: impl Operand,
+    o: impl Operand,
+    ci: impl Operand,
+    co: impl Operand,
+    cs_grad: impl Operand,
+    h_grad: impl Operand,
+    use_peephole: bool,
+) -> LSTMBlockCellGrad {
+    LSTMBlockCellGrad(
+        node_with("LSTMBlockCellGrad", x)
+            .input(cs_prev)
+            .input(h_prev)
+            .input(w)
+            .input(wci)
+            .input(wcf)
+            .input(wco)
+            .input(b)
+            .input(i)
+            .input(cs)
+            .input(f)
+            .input(o)
+            .input(ci)
+            .input(co)
+            .input(cs_grad)
+            .input(h_grad)
+            .attr("use_peephole", use_peephole.to_attr()),
+    )
+}
+
+builder! {
+    /// [`lstm_block_cell_grad()`] in the making.
+    LSTMBlockCellGrad {} -> LSTMBlockCellGradOutputs { cs_prev_grad, dicfo, wci_grad, wcf_grad, wco_grad, }
 }
 
 /// `LeakyRelu`: `activations: T` of `features: T`.
@@ -647,6 +1690,90 @@ builder! {
         /// `explicit_paddings: list(int) = []`.
         explicit_paddings = "explicit_paddings": &[i64];
         /// `data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
+/// `MaxPool3D`: `output: T` of `input: T`.
+///
+/// Attributes: `ksize: list(int) >= 5`, `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float}`.
+pub fn max_pool3d(input: impl Operand, ksize: &[i64], strides: &[i64], padding: &str) -> MaxPool3D {
+    MaxPool3D(
+        node_with("MaxPool3D", input)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool3d()`] in the making.
+    MaxPool3D {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
+/// `MaxPool3DGrad`: `output: T` of `orig_input: TInput`, `orig_output: TInput`, `grad: T`.
+///
+/// Attributes: `ksize: list(int) >= 5`, `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {half, bfloat16, float} = DT_FLOAT`, `TInput: {half, bfloat16, float} = DT_FLOAT`.
+pub fn max_pool3d_grad(
+    orig_input: impl Operand,
+    orig_output: impl Operand,
+    grad: impl Operand,
+    ksize: &[i64],
+    strides: &[i64],
+    padding: &str,
+) -> MaxPool3DGrad {
+    MaxPool3DGrad(
+        node_with("MaxPool3DGrad", orig_input)
+            .input(orig_output)
+            .input(grad)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool3d_grad()`] in the making.
+    MaxPool3DGrad {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
+        data_format = "data_format": &str;
+    } -> one
+}
+
+/// `MaxPool3DGradGrad`: `output: T` of `orig_input: T`, `orig_output: T`, `grad: T`.
+///
+/// Attributes: `ksize: list(int) >= 5`, `strides: list(int) >= 5`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn max_pool3d_grad_grad(
+    orig_input: impl Operand,
+    orig_output: impl Operand,
+    grad: impl Operand,
+    ksize: &[i64],
+    strides: &[i64],
+    padding: &str,
+) -> MaxPool3DGradGrad {
+    MaxPool3DGradGrad(
+        node_with("MaxPool3DGradGrad", orig_input)
+            .input(orig_output)
+            .input(grad)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool3d_grad_grad()`] in the making.
+    MaxPool3DGradGrad {
+        /// `data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'`.
         data_format = "data_format": &str;
     } -> one
 }
@@ -777,6 +1904,37 @@ builder! {
     } -> one
 }
 
+/// `MaxPoolGradWithArgmax`: `output: T` of `input: T`, `grad: T`, `argmax: Targmax`.
+///
+/// Attributes: `ksize: list(int) >= 4`, `strides: list(int) >= 4`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `Targmax: {int32, int64}`, `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn max_pool_grad_with_argmax(
+    input: impl Operand,
+    grad: impl Operand,
+    argmax: impl Operand,
+    ksize: &[i64],
+    strides: &[i64],
+    padding: &str,
+) -> MaxPoolGradWithArgmax {
+    MaxPoolGradWithArgmax(
+        node_with("MaxPoolGradWithArgmax", input)
+            .input(grad)
+            .input(argmax)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool_grad_with_argmax()`] in the making.
+    MaxPoolGradWithArgmax {
+        /// `include_batch_in_index: bool = false`.
+        include_batch_in_index = "include_batch_in_index": bool;
+    } -> one
+}
+
 /// `MaxPoolV2`: `output: T` of `input: T`, `ksize: int32`, `strides: int32`.
 ///
 /// Attributes: `padding: {'SAME', 'VALID'}`.
@@ -802,6 +1960,53 @@ builder! {
         /// `data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'`.
         data_format = "data_format": &str;
     } -> one
+}
+
+/// `MaxPoolWithArgmax`: `output: T`, `argmax: Targmax` of `input: T`.
+///
+/// Attributes: `ksize: list(int) >= 4`, `strides: list(int) >= 4`, `padding: {'SAME', 'VALID'}`.
+///
+/// By the inputs: `T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}`.
+pub fn max_pool_with_argmax(
+    input: impl Operand,
+    ksize: &[i64],
+    strides: &[i64],
+    padding: &str,
+) -> MaxPoolWithArgmax {
+    MaxPoolWithArgmax(
+        node_with("MaxPoolWithArgmax", input)
+            .attr("ksize", ksize.to_attr())
+            .attr("strides", strides.to_attr())
+            .attr("padding", padding.to_attr()),
+    )
+}
+
+builder! {
+    /// [`max_pool_with_argmax()`] in the making.
+    MaxPoolWithArgmax {
+        /// `Targmax: {int32, int64} = DT_INT64`.
+        targmax = "Targmax": DType;
+        /// `include_batch_in_index: bool = false`.
+        include_batch_in_index = "include_batch_in_index": bool;
+    } -> MaxPoolWithArgmaxOutputs { output, argmax, }
+}
+
+/// `NearestNeighbors`: `nearest_center_indices: int64`, `nearest_center_distances: float` of `points: float`, `centers: float`, `k: int64`.
+pub fn nearest_neighbors(
+    points: impl Operand,
+    centers: impl Operand,
+    k: impl Operand,
+) -> NearestNeighbors {
+    NearestNeighbors(
+        node_with("NearestNeighbors", points)
+            .input(centers)
+            .input(k),
+    )
+}
+
+builder! {
+    /// [`nearest_neighbors()`] in the making.
+    NearestNeighbors {} -> NearestNeighborsOutputs { nearest_center_indices, nearest_center_distances, }
 }
 
 /// `Relu`: `activations: T` of `features: T`.

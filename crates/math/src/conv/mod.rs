@@ -8,6 +8,7 @@
 //! input_grad       windows over the gradient, one phase of the stride at a time
 //! filter_grad      products over pixels
 //! depthwise        groups of one input channel, all three passes
+//! volume           three dimensions, by two
 //! naive            plain loops: integers, the reference of the tests
 //! ```
 //!
@@ -28,12 +29,16 @@ mod naive;
 mod slab;
 #[cfg(test)]
 mod tests;
+mod volume;
+#[cfg(test)]
+mod volume_tests;
 
 use crate::gemm::Epilogue;
 use crate::par::Par;
 
 pub use element::Element;
 pub use geometry::{Conv2d, Padding, Window};
+pub use volume::{Conv3d, backprop_filter_3d, backprop_input_3d, forward_3d};
 
 /// `output = input * filter`, then the epilogue on each pixel (its columns are the output channels).
 ///

@@ -11,7 +11,7 @@ use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::cast::{Slice, SliceMut, cast};
-use tensorfleet_math::par::Serial;
+use tensorfleet_math::par::{Par, Serial};
 use tensorfleet_status::{Code, Result, ensure, unimplemented};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
@@ -202,4 +202,14 @@ fn numbers(tensor: &Tensor) -> Result<Slice<'_>> {
 fn numbers_mut(tensor: &mut Tensor) -> Result<SliceMut<'_>> {
     let dtype = tensor.dtype();
     by_number!(dtype, T => Ok(tensor.slice_mut::<T>()?.into()), else => Ok(tensor.slice_mut::<bool>()?.into()))
+}
+
+/// The elements of a tensor in another type of numbers.
+pub(crate) fn converted(par: &dyn Par, tensor: &Tensor, dtype: DType) -> Result<Tensor> {
+    if tensor.dtype() == dtype {
+        return Ok(tensor.clone());
+    }
+    let mut out = Tensor::new(dtype, tensor.shape().clone())?;
+    cast(par, numbers(tensor)?, numbers_mut(&mut out)?, false);
+    Ok(out)
 }

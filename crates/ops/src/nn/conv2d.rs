@@ -11,7 +11,7 @@ use tensorfleet_math::conv::{
     Conv2d, Element as ConvElement, backprop_filter, backprop_input, forward,
 };
 use tensorfleet_math::gemm::Epilogue;
-use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::conv_attrs::{WindowAttrs, four};
@@ -20,7 +20,8 @@ use super::conv_shapes;
 use crate::by_float;
 use crate::types::FLOATS;
 
-const WITH_INT: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32];
+pub(super) const WITH_INT: &[DType] =
+    &[DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32];
 
 const ATTRS: &[&str] = &[
     "T: {half, bfloat16, float, double, int32}",
@@ -139,7 +140,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "Conv2DBackpropInput",
         inputs: &["input_sizes: int32", "filter: T", "out_backprop: T"],
-        infer: infer::shape_in::<0>,
+        infer: conv_shapes::sized,
         gradient: Gradient::Rule(|g| conv_gradients::backprop_input(g, "Conv2D")),
         kernels: &[cpu(&[("T", WITH_INT)], build_input)],
         examples: &[
@@ -151,6 +152,26 @@ pub(crate) static OPS: [OpDef; 3] = [
                     ramp(&[3, 3, 3, 2], 1.0, -0.0625),
                     ramp(&[2, 3, 2, 2], -1.0, 0.25),
                 ],
+            ),
+            ex_ref(
+                "height and width only",
+                &[UNIT, VALID],
+                &[
+                    i32s(&[2], &[3, 3]),
+                    ramp(&[2, 2, 1, 1], 1.0, -0.5),
+                    ramp(&[2, 2, 2, 1], -1.0, 0.25),
+                ],
+            ),
+            ex_err(
+                "three sizes",
+                &[UNIT, VALID],
+                &[
+                    i32s(&[3], &[3, 3, 1]),
+                    f32s(&[2, 2, 1, 1], &[0.0]),
+                    f32s(&[1, 2, 2, 1], &[0.0]),
+                ],
+                Code::InvalidArgument,
+                "",
             ),
             ex_err(
                 "sizes do not fit",
@@ -205,7 +226,7 @@ fn geometry(attrs: &WindowAttrs, input: [usize; 4], filter: [usize; 4]) -> Resul
         .ok_or_else(|| invalid_argument!("Computed output size would be negative: input {input:?}, filter {filter:?}, strides {:?}, dilations {:?}", attrs.stride, attrs.dilation))
 }
 
-fn output_shape(conv: &Conv2d) -> Result<Shape> {
+pub(super) fn output_shape(conv: &Conv2d) -> Result<Shape> {
     Shape::new(&[
         conv.batch as i64,
         conv.output[0] as i64,
@@ -259,6 +280,34 @@ pub(super) fn convolved<T: Element + ConvElement>(
     Ok(out)
 }
 
+/// The shape of the input whose gradient is wanted: four sizes, or height and width.
+fn input_sizes(ctx: &KernelCtx<'_>) -> Result<Shape> {
+    let (tensor, sizes) = (ctx.input(0)?, ctx.ints(0)?);
+    ensure!(
+        tensor.rank() == 1,
+        invalid_argument,
+        "Conv2DBackpropInput: input_sizes input must be 1-dim, not {}",
+        tensor.rank()
+    );
+    match *sizes {
+        [_, _, _, _] => Shape::new(&sizes),
+        [height, width] => {
+            ensure!(
+                height >= 0 && width >= 0,
+                invalid_argument,
+                "Conv2DBackpropInput: elements of input_sizes must be >= 0, not {height}x{width}"
+            );
+            let filter = four(ctx.input(1)?.shape(), "filter")?;
+            let grad = four(ctx.input(2)?.shape(), "out_backprop")?;
+            Shape::new(&[grad[0] as i64, height, width, filter[2] as i64])
+        }
+        _ => Err(invalid_argument!(
+            "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, but got: {}",
+            sizes.len()
+        )),
+    }
+}
+
 /// The shape in an int32 input of four sizes.
 pub(super) fn sizes(ctx: &KernelCtx<'_>, index: usize, what: &str) -> Result<Shape> {
     let tensor = ctx.input(index)?;
@@ -293,7 +342,7 @@ fn build_input(node: &NodeInfo) -> Result<AnyKernel> {
 fn to_input<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (filter, backprop) = (ctx.input(1)?, ctx.input(2)?);
-        let shape = sizes(ctx, 0, "input_sizes")?;
+        let shape = input_sizes(ctx)?;
         let conv = geometry(
             &attrs,
             four(&shape, "input_sizes")?,

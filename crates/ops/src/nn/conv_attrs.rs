@@ -4,7 +4,7 @@ use tensorfleet_graph::Output;
 use tensorfleet_graph::gradient::GradCtx;
 use tensorfleet_kernel::{Attrs, NodeInfo};
 use tensorfleet_math::conv::Padding;
-use tensorfleet_status::{Result, invalid_argument, unimplemented};
+use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
 use tensorfleet_tensor::Shape;
 
 /// Strides, dilations and padding of a two-dimensional window over NHWC images.
@@ -18,15 +18,8 @@ pub(super) struct WindowAttrs {
 impl WindowAttrs {
     /// Reads and checks them. Images with channels first have no CPU kernels in TensorFlow either.
     pub(super) fn new(node: &NodeInfo) -> Result<WindowAttrs> {
-        let attrs = &node.attrs;
-        let format = attrs.str("data_format")?;
-        if format != "NHWC" {
-            return Err(unimplemented!(
-                "The {} op currently only supports the NHWC tensor format on the CPU. The op was given the format: {format}",
-                node.op
-            ));
-        }
-        WindowAttrs::read(attrs)
+        check_format(node)?;
+        WindowAttrs::read(&node.attrs)
     }
 
     /// Reads them, whatever the format of the images.
@@ -37,24 +30,58 @@ impl WindowAttrs {
             [1, 1]
         };
         Ok(WindowAttrs {
-            // Of nodes that have them as an input they come with the step.
-            stride: match attrs.get("strides") {
-                Some(_) => pair(attrs, "strides")?,
-                None => [1, 1],
-            },
+            stride: pair(attrs, "strides")?,
             dilation,
             padding: padding(attrs)?,
         })
     }
 }
 
-/// The two middle numbers of a list of four, the others being one.
-pub(super) fn pair(attrs: &Attrs, name: &str) -> Result<[usize; 2]> {
-    middle(attrs.ints(name)?, name)
+/// Fails for images that are not NHWC.
+pub(super) fn check_format(node: &NodeInfo) -> Result<()> {
+    let attrs = &node.attrs;
+    if attrs.get("data_format").is_some() && attrs.str("data_format")? != "NHWC" {
+        return Err(other_format(&node.op, attrs.str("data_format")?));
+    }
+    Ok(())
 }
 
-/// The two middle numbers of four.
-pub(super) fn middle(values: &[i64], name: &str) -> Result<[usize; 2]> {
+/// What each op says to images that are not NHWC.
+fn other_format(op: &str, format: &str) -> Status {
+    let kernel = match op {
+        "Conv2DBackpropInput" => {
+            return invalid_argument!("Conv2DCustomBackpropInputOp only supports NHWC.");
+        }
+        "Conv2DBackpropFilter" => {
+            return invalid_argument!("Conv2DCustomBackpropFilterOp only supports NHWC.");
+        }
+        "MaxPoolV2" => {
+            return invalid_argument!(
+                "MaxPoolingV2Op only supports NHWC or NCHW_VECT_C. Got: {format}"
+            );
+        }
+        "MaxPool" => "MaxPoolingOp",
+        "MaxPoolGrad" | "MaxPoolGradV2" => "MaxPoolingGradOp",
+        "MaxPoolGradGrad" | "MaxPoolGradGradV2" => "MaxPoolingGradGradOp",
+        "AvgPool" => "AvgPoolingOp",
+        "AvgPoolGrad" => "AvgPoolingGradOp",
+        _ if op.contains("Depthwise") => {
+            return unimplemented!(
+                "Depthwise convolution on CPU is only supported for NHWC format"
+            );
+        }
+        _ => {
+            return unimplemented!(
+                "The Conv2D op currently only supports the NHWC tensor format on the CPU. The op was given the format: {format}"
+            );
+        }
+    };
+    invalid_argument!("Default {kernel} only supports NHWC on device type CPU")
+}
+
+/// The two middle numbers of a list of four, the others being one.
+pub(super) fn pair(attrs: &Attrs, name: &str) -> Result<[usize; 2]> {
+    let values = attrs.ints(name)?;
     let [batch, height, width, channels] = *values else {
         return Err(invalid_argument!(
             "Sliding window {name} field must specify 4 dimensions, got {}",
@@ -72,7 +99,8 @@ pub(super) fn middle(values: &[i64], name: &str) -> Result<[usize; 2]> {
     }
 }
 
-fn padding(attrs: &Attrs) -> Result<Padding> {
+/// Of whichever kind the attribute names.
+pub(super) fn padding(attrs: &Attrs) -> Result<Padding> {
     let explicit = if attrs.get("explicit_paddings").is_some() {
         attrs.ints("explicit_paddings")?
     } else {
@@ -112,7 +140,7 @@ pub(super) fn four(shape: &Shape, what: &str) -> Result<[usize; 4]> {
 }
 
 /// A gradient node of this op, with these attributes taken over from the node it belongs to.
-pub(super) fn with_attrs(
+pub(crate) fn with_attrs(
     g: &mut GradCtx<'_>,
     op: &str,
     names: &[&'static str],

@@ -5,13 +5,27 @@ use tensorfleet_math::conv::Window;
 use tensorfleet_status::Result;
 use tensorfleet_tensor::{PartialShape, UNKNOWN_DIM};
 
-use super::conv_attrs::{WindowAttrs, pair};
+use super::conv_attrs::WindowAttrs;
 
 /// Images convolved with filters `[height, width, inputs, outputs]`.
 pub(super) fn convolved(ctx: &mut InferCtx<'_>) -> Result<()> {
     let filter = ctx.input(1);
     let dim = |axis| filter.dim(axis).unwrap_or(UNKNOWN_DIM);
     over_windows(ctx, [dim(0), dim(1)], Some(dim(3)))
+}
+
+/// What has the sizes in the first input: all four, or only height and width.
+pub(super) fn sized(ctx: &mut InferCtx<'_>) -> Result<()> {
+    let shape = ctx.shape_from(0);
+    ctx.set(
+        0,
+        match shape.dims() {
+            Some(&[height, width]) => PartialShape::new(&[UNKNOWN_DIM, height, width, UNKNOWN_DIM]),
+            Some(dims) if dims.len() == 4 => shape,
+            _ => PartialShape::of_rank(4),
+        },
+    );
+    Ok(())
 }
 
 /// Images convolved channel by channel with filters `[height, width, inputs, outputs per input]`.
@@ -27,8 +41,13 @@ pub(super) fn convolved_by_channel(ctx: &mut InferCtx<'_>) -> Result<()> {
 
 /// Images pooled by windows of `ksize`.
 pub(super) fn pooled(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let [height, width] = pair(ctx.attrs(), "ksize")?;
-    over_windows(ctx, [height as i64, width as i64], None)
+    match (ctx.attrs().ints("ksize")?, ctx.attrs().ints("strides")?) {
+        (&[1, height, width, 1], &[1, down, across, 1]) if down > 0 && across > 0 => {
+            over_windows(ctx, [height, width], None)
+        }
+        // Windows over channels, or what the kernel refuses.
+        _ => Ok(()),
+    }
 }
 
 /// The batch, the positions of windows, and the channels: other ones if told.
@@ -60,6 +79,8 @@ fn over_windows(ctx: &mut InferCtx<'_>, window: [i64; 2], channels: Option<i64>)
         positions(1, width),
         channels.unwrap_or(inputs),
     ];
-    ctx.set(0, PartialShape::new(&dims));
+    for output in 0..ctx.num_outputs() {
+        ctx.set(output, PartialShape::new(&dims));
+    }
     Ok(())
 }

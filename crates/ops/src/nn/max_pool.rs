@@ -13,13 +13,14 @@ use tensorfleet_tensor::Element;
 
 use super::conv_attrs::with_attrs;
 use super::conv_shapes;
-use super::pool::{Pooling, output_shape};
+use super::pool::Pooling;
 use crate::by_real;
 use crate::math::calculus::first_of;
 use crate::types::REAL_NUMBERS;
 
 const TWO: (&str, &str) = ("ksize", "[1, 2, 2, 1]");
 const STRIDE: (&str, &str) = ("strides", "[1, 2, 2, 1]");
+const DEEP: (&str, &str) = ("ksize", "[1, 1, 1, 2]");
 const VALID: (&str, &str) = ("padding", "'VALID'");
 const SAME: (&str, &str) = ("padding", "'SAME'");
 
@@ -55,6 +56,27 @@ pub(crate) static OPS: [OpDef; 2] = [
                 "same, overlapping",
                 &[("ksize", "[1, 3, 3, 1]"), STRIDE, SAME],
                 &[ramp(&[2, 5, 4, 3], 60.0, -0.5)],
+            ),
+            ex_attrs(
+                "over channels",
+                &[DEEP, ("strides", "[1, 1, 1, 2]"), VALID],
+                // Gradients stop TensorFlow here, and integers have none.
+                &[i32s(&[1, 1, 2, 4], &[1, 5, 2, 3, 4, 0, 7, 6])],
+                &[i32s(&[1, 1, 2, 2], &[5, 3, 4, 7])],
+            ),
+            ex_err(
+                "over overlapping channels",
+                &[DEEP, ("strides", "[1, 1, 1, 1]"), VALID],
+                &[f32s(&[1, 1, 2, 4], &[0.0])],
+                Code::Unimplemented,
+                "Depthwise max pooling requires the depth window to equal the depth stride",
+            ),
+            ex_err(
+                "over the batch",
+                &[("ksize", "[2, 1, 1, 1]"), STRIDE, VALID],
+                &[f32s(&[1, 1, 2, 4], &[0.0])],
+                Code::Unimplemented,
+                "Pooling is not yet supported on the batch dimension.",
             ),
             ex_err(
                 "no image",
@@ -131,8 +153,8 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 fn maxima<T: Element + PoolElement>(pooling: Pooling) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
-        let pool = pooling.over(ctx, input.shape())?;
-        let mut out = ctx.allocate(T::DTYPE, output_shape(&pool)?)?;
+        let (pool, shape) = pooling.over_any(ctx, input.shape())?;
+        let mut out = ctx.allocate(T::DTYPE, shape)?;
         max_pool(ctx.par(), &pool, input.slice::<T>()?, out.slice_mut::<T>()?);
         ctx.set(0, out);
         Ok(())

@@ -13,8 +13,11 @@ mod shuffle;
 mod sobol;
 mod stateful;
 mod stateless;
+mod words;
 
 use crate::Family;
+
+pub(crate) use words::Words;
 
 pub(crate) static FAMILY: Family = Family {
     name: "random",
@@ -44,11 +47,11 @@ use tensorfleet_status::{Result, internal};
 use tensorfleet_tensor::{DType, Shape, Tensor, bf16, f16};
 
 /// The stream of a stateful random op: every run takes the next part of it.
-struct Stream(Mutex<Philox>);
+pub(crate) struct Stream(Mutex<Philox>);
 
 impl Stream {
     /// The stream of the node's seeds; two zeros mean that every kernel gets a stream of its own.
-    fn new(node: &NodeInfo) -> Result<Stream> {
+    pub(crate) fn new(node: &NodeInfo) -> Result<Stream> {
         let (seed, seed2) = (node.attrs.int("seed")?, node.attrs.int("seed2")?);
         let philox = if seed == 0 && seed2 == 0 {
             Philox::new(entropy(), entropy())
@@ -67,7 +70,7 @@ impl Stream {
     }
 
     /// The part of the stream that is this many samples long.
-    fn reserve_samples(&self, samples: u64) -> Philox {
+    pub(crate) fn reserve_samples(&self, samples: u64) -> Philox {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -76,7 +79,7 @@ impl Stream {
 }
 
 /// Bits that nobody can foresee: the standard library seeds its hashers with them.
-fn entropy() -> i64 {
+pub(crate) fn entropy() -> i64 {
     RandomState::new().hash_one(0u64) as i64
 }
 

@@ -8,10 +8,11 @@ use tensorfleet_graph::example::{ex_err, f32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::summary::{Image, Value, value};
-use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Tensor, f16};
 
 use super::encode::{summary, tag};
+use crate::image::png_file::encode;
 use crate::math::cast::doubles;
 
 pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
@@ -106,30 +107,14 @@ fn entry(label: String, images: &Tensor, channels: usize, pixels: &[u8]) -> Resu
         height: side(height)?,
         width: side(width)?,
         colorspace: channels as i32,
-        encoded_image_string: encode_png(width as u32, height as u32, channels, pixels)?.into(),
+        encoded_image_string: encode([height as u32, width as u32], channels, false, -1, pixels)?
+            .into(),
     };
     Ok(Value {
         tag: label,
         value: Some(value::Value::Image(image)),
         ..Value::default()
     })
-}
-
-fn encode_png(width: u32, height: u32, channels: usize, pixels: &[u8]) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut encoder = png::Encoder::new(&mut out, width, height);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_color(match channels {
-        1 => png::ColorType::Grayscale,
-        3 => png::ColorType::Rgb,
-        _ => png::ColorType::Rgba,
-    });
-    let failed =
-        |error: png::EncodingError| internal!("the image cannot be written as PNG: {error}");
-    let mut writer = encoder.write_header().map_err(failed)?;
-    writer.write_image_data(pixels).map_err(failed)?;
-    writer.finish().map_err(failed)?;
-    Ok(out)
 }
 
 fn pixels(image: &Tensor, channels: usize, bad_color: &[u8]) -> Result<Vec<u8>> {
