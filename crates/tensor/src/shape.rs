@@ -50,7 +50,7 @@ impl Shape {
                 Some(product) => product,
                 None => {
                     return Err(invalid_argument!(
-                        "encountered overflow when multiplying the dimensions of shape {}",
+                        "Encountered overflow when multiplying the dimensions of shape {}",
                         DimList(dims)
                     ));
                 }

@@ -206,7 +206,7 @@ fn build_jpeg(node: &NodeInfo) -> Result<AnyKernel> {
         |name: &str| -> Result<u16> { Ok(attrs.int(name)?.clamp(0, i64::from(u16::MAX)) as u16) };
     let inch = attrs.str("density_unit")? == "in";
     let density = Some((inch, [density("x_density")?, density("y_density")?]));
-    let progressive = attrs.bool("progressive")?;
+    let (progressive, optimize_size) = (attrs.bool("progressive")?, attrs.bool("optimize_size")?);
     let chroma_downsampling = attrs.bool("chroma_downsampling")?;
     let xmp = attrs.bytes("xmp_metadata")?.clone();
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
@@ -229,6 +229,7 @@ fn build_jpeg(node: &NodeInfo) -> Result<AnyKernel> {
         let writing = Writing {
             quality,
             progressive,
+            optimize_size,
             chroma_downsampling,
             density,
             xmp: &xmp,
@@ -249,6 +250,7 @@ fn build_variable(_: &NodeInfo) -> Result<AnyKernel> {
         let writing = Writing {
             quality,
             progressive: false,
+            optimize_size: false,
             chroma_downsampling: true,
             density: None,
             xmp: &[],

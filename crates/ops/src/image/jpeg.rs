@@ -61,6 +61,32 @@ fn open(file: &[u8], reading: Reading) -> Result<(Decoder<'_>, [usize; 3])> {
     Ok((decoder, size))
 }
 
+/// Whether a sequential file has its channels, of which some are smaller than others, in scans of their own. The decoder does
+/// not put these together rightly.
+fn has_separate_scans(file: &[u8]) -> bool {
+    let (mut at, mut channels, mut sampled) = (2, 0, false);
+    while let Some(&[0xff, marker, high, low]) = file.get(at..at + 4) {
+        let segment = file.get(at + 4..).unwrap_or_default();
+        match marker {
+            0xff => {
+                at += 1;
+                continue;
+            }
+            // Frames: precision, height, width, then three bytes for each channel, the second being its sampling.
+            0xc0 | 0xc1 => {
+                channels = segment.get(5).copied().unwrap_or(0);
+                let samplings = segment.get(7..).unwrap_or_default().iter().step_by(3);
+                let mut samplings = samplings.take(usize::from(channels));
+                sampled = samplings.any(|sampling| *sampling != 0x11);
+            }
+            0xda => return sampled && segment.first().is_some_and(|count| *count < channels),
+            _ => {}
+        }
+        at += 2 + usize::from(u16::from_be_bytes([high, low]));
+    }
+    false
+}
+
 /// Height, width and channels of a file.
 pub(super) fn size(file: &[u8]) -> Result<[usize; 3]> {
     let reading = Reading {
@@ -80,6 +106,11 @@ pub(super) fn decode(file: &[u8], reading: Reading) -> Result<Picture> {
         "JPEG does not support 4 channels"
     );
     let (mut decoder, [height, width, channels]) = open(file, reading)?;
+    ensure!(
+        !has_separate_scans(file),
+        unimplemented,
+        "sequential JPEG files with a scan for each channel are not decoded"
+    );
     let space = if channels == 1 {
         ColorSpace::Luma
     } else {
@@ -155,6 +186,7 @@ fn shrunk(
 pub(super) struct Writing<'a> {
     pub(super) quality: i64,
     pub(super) progressive: bool,
+    pub(super) optimize_size: bool,
     pub(super) chroma_downsampling: bool,
     /// Dots per inch or centimetre.
     pub(super) density: Option<(bool, [u16; 2])>,
@@ -175,9 +207,9 @@ pub(super) fn encode(
     let failed = |error: jpeg_encoder::EncodingError| internal!("JPEG encoding failed: {error}");
     let mut out = Vec::new();
     let mut encoder = Encoder::new(&mut out, writing.quality.clamp(1, 100) as u8);
-    encoder.set_progressive(writing.progressive);
-    // Costs little and keeps files as small as those that TensorFlow writes.
-    encoder.set_optimized_huffman_tables(true);
+    // Tables of its own a file has with a scan for each channel, which is what progressive ones have anyway.
+    encoder.set_progressive(writing.progressive || writing.optimize_size);
+    encoder.set_optimized_huffman_tables(writing.optimize_size);
     encoder.set_sampling_factor(if writing.chroma_downsampling {
         SamplingFactor::F_2_2
     } else {

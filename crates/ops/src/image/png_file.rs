@@ -53,8 +53,9 @@ pub(super) fn decode(file: &[u8], channels: usize, wide: bool) -> Result<Picture
         (0, ColorType::Indexed) => 3 + usize::from(reader.info().trns.is_some()),
         (channels, _) => channels,
     };
-    let opaque = if is_wide { u16::MAX } else { 0xff };
-    let words = with_channels(words, from, to, opaque);
+    // As in TensorFlow an alpha that is added has as many bits as the file's samples.
+    let opaque = ((1u32 << reader.info().bit_depth as u32) - 1) as u16;
+    let words = with_channels(words, from, to, opaque, is_wide);
     let samples = match (wide, is_wide) {
         (true, true) => Samples::Words(words),
         (true, false) => Samples::Words(words.iter().map(|word| word << 8 | word).collect()),
@@ -71,7 +72,7 @@ pub(super) fn decode(file: &[u8], channels: usize, wide: bool) -> Result<Picture
 }
 
 /// Grey becomes three equal channels, three channels become grey by their brightness, and a missing alpha is opaque.
-fn with_channels(words: Vec<u16>, from: usize, to: usize, opaque: u16) -> Vec<u16> {
+fn with_channels(words: Vec<u16>, from: usize, to: usize, opaque: u16, is_wide: bool) -> Vec<u16> {
     if from == to {
         return words;
     }
@@ -80,7 +81,7 @@ fn with_channels(words: Vec<u16>, from: usize, to: usize, opaque: u16) -> Vec<u1
         match (from > 2, to > 2) {
             (true, true) => out.extend_from_slice(&pixel[..3]),
             (false, true) => out.extend([pixel[0]; 3]),
-            (true, false) => out.push(grey([pixel[0], pixel[1], pixel[2]], opaque)),
+            (true, false) => out.push(grey([pixel[0], pixel[1], pixel[2]], is_wide)),
             (false, false) => out.push(pixel[0]),
         }
         if to.is_multiple_of(2) {
@@ -95,11 +96,11 @@ fn with_channels(words: Vec<u16>, from: usize, to: usize, opaque: u16) -> Vec<u1
 }
 
 /// As libpng rounds it: wide samples to the nearest, others down.
-fn grey([red, green, blue]: [u16; 3], largest: u16) -> u16 {
+fn grey([red, green, blue]: [u16; 3], is_wide: bool) -> u16 {
     if red == green && green == blue {
         return red;
     }
-    let round = if largest > 0xff { 16384 } else { 0 };
+    let round = if is_wide { 16384 } else { 0 };
     let sum = 9798 * u32::from(red) + 19235 * u32::from(green) + 3735 * u32::from(blue);
     ((sum + round) >> 15) as u16
 }

@@ -76,6 +76,11 @@ const BACKWARD: &[Lit] = &[
 
 const TRAINING: &[Script] = &[
     script(
+        "volumes, channels first",
+        "x = float[1,2,1,2,2]{1, 2, 4, 8, -1, 0.5, 3, 2}\ns = float[2]{1, 2}\no = float[2]{0.5, -1}\ne = float[0]{}\nn = FusedBatchNormV3(x, s, o, e, e) {data_format='NCDHW'}",
+        &["fetch n, n:1, n:2 => ?"],
+    ),
+    script(
         "training and its gradient",
         "x = float[2,1,2,2]{1, -2, 3, 0.5, -1, 4, 2, 2.5}
          scale = float[2]{1, 2}
@@ -276,8 +281,8 @@ impl Settings {
     fn new(node: &NodeInfo) -> Result<Settings> {
         let attrs = &node.attrs;
         let channels_first = match attrs.str("data_format")? {
-            "NHWC" => false,
-            "NCHW" => true,
+            "NHWC" | "NDHWC" => false,
+            "NCHW" | "NCDHW" => true,
             other => {
                 return Err(unimplemented!(
                     "{} of {other} data has no CPU kernel",
@@ -300,16 +305,16 @@ impl Settings {
 
     /// How the data lie, and the number of channels.
     fn layout(&self, x: &Shape) -> Result<(Layout, usize)> {
-        if x.rank() != 4 {
-            return Err(invalid_argument!("input must be 4-dimensional: {x}"));
+        let rank = x.rank();
+        if rank != 4 && rank != 5 {
+            return Err(invalid_argument!("input must be 4 or 5-dimensional{x}"));
         }
         Ok(if self.channels_first {
-            (
-                Layout::nchw(x.dim(0), x.dim(1), x.dim(2) * x.dim(3)),
-                x.dim(1),
-            )
+            let inner = x.elements_in(2..rank);
+            (Layout::nchw(x.dim(0), x.dim(1), inner), x.dim(1))
         } else {
-            (Layout::nhwc(x.elements_in(0..3), x.dim(3)), x.dim(3))
+            let channels = x.dim(rank - 1);
+            (Layout::nhwc(x.elements_in(0..rank - 1), channels), channels)
         })
     }
 }

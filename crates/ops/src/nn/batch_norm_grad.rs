@@ -88,6 +88,8 @@ impl Channels {
         let (axes, shape): (&[i32], &[i32]) = match format.as_str() {
             "NHWC" => (&[0, 1, 2], &[-1]),
             "NCHW" => (&[0, 2, 3], &[-1, 1, 1]),
+            "NDHWC" => (&[0, 1, 2, 3], &[-1]),
+            "NCDHW" => (&[0, 2, 3, 4], &[-1, 1, 1, 1]),
             other => {
                 return Err(unimplemented!(
                     "no gradient of batch normalisation of {other} data"

@@ -169,7 +169,15 @@ pub(super) fn sizes(
             "{name} must be {rank}D: {name} must be rank {rank} but is rank {found}"
         );
     }
-    let units = shape(0)?.dim(1);
+    let state = shape(0)?;
+    ensure!(
+        state.elements() > 0,
+        invalid_argument,
+        "cs_prev_tensor is empty, has shape: ({},{}).",
+        state.dim(0),
+        state.dim(1)
+    );
+    let units = state.dim(1);
     for (offset, name) in [(0, "cs_prev"), (1, "h_prev")] {
         let (rows, columns) = (shape(offset)?.dim(0), shape(offset)?.dim(1));
         ensure!(
