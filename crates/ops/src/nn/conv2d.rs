@@ -119,6 +119,13 @@ const FORWARD: &[Example] = &[
         "4-dimensional",
     ),
     ex_err(
+        "filter without rows",
+        &[UNIT, VALID],
+        &[f32s(&[1, 2, 2, 1], &[0.0]), f32s(&[0, 1, 1, 1], &[])],
+        Code::InvalidArgument,
+        "",
+    ),
+    ex_err(
         "filter too large",
         &[UNIT, VALID],
         &[f32s(&[1, 2, 2, 1], &[0.0]), f32s(&[5, 5, 1, 1], &[0.0])],
@@ -255,11 +262,13 @@ fn convolve<T: Element + ConvElement>(attrs: WindowAttrs) -> Result<AnyKernel> {
 
 /// The convolution of the first input with the second.
 pub(super) fn inputs_geometry(ctx: &KernelCtx<'_>, attrs: &WindowAttrs) -> Result<Conv2d> {
-    geometry(
-        attrs,
-        four(ctx.input(0)?.shape(), "input")?,
-        four(ctx.input(1)?.shape(), "filter")?,
-    )
+    let filter = four(ctx.input(1)?.shape(), "filter")?;
+    ensure!(
+        filter[0] > 0 && filter[1] > 0,
+        invalid_argument,
+        "filter must not have zero elements (i.e. all dimensions must be non-zero)"
+    );
+    geometry(attrs, four(ctx.input(0)?.shape(), "input")?, filter)
 }
 
 /// Convolves the first input with the second.

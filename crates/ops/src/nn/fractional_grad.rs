@@ -149,6 +149,12 @@ impl Windows<'_> {
         first: usize,
     ) -> Result<Windows<'a>> {
         let sequence = |index: usize, count: usize, name: &str| -> Result<&'a [i64]> {
+            let shape = ctx.input(index)?.shape();
+            ensure!(
+                shape.rank() == 1,
+                invalid_argument,
+                "{name}_pooling_sequence must be a vector, received shape {shape}"
+            );
             let sequence = ctx.input(index)?.slice::<i64>()?;
             ensure!(
                 sequence.len() > count,
