@@ -12,7 +12,6 @@ use tensorfleet_math::par::{Par, rows_mut};
 use tensorfleet_status::{Result, Status, ensure, internal, invalid_argument, resource_exhausted};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, Word};
 
-use super::hash64::combine;
 use super::store::{GRAIN, Keep, Key, Store, Twice, by_entry};
 
 /// What a dense table is made from.
@@ -297,4 +296,13 @@ fn checked_buckets(buckets: i64) -> Result<usize> {
 #[cold]
 fn no_memory(buckets: usize) -> Status {
     resource_exhausted!("a lookup table of {buckets} buckets does not fit into memory")
+}
+
+/// A hash of several, one after the other.
+fn combine(so_far: u64, next: u64) -> u64 {
+    let mixed = next
+        .wrapping_add(0x9e37_79b9_7f4a_7800)
+        .wrapping_add(so_far << 10)
+        .wrapping_add(so_far >> 4);
+    so_far ^ mixed
 }

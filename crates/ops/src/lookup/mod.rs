@@ -7,7 +7,6 @@ mod access;
 mod create;
 mod dense;
 mod examples;
-mod hash64;
 mod hashed;
 mod initialize;
 mod scalars;

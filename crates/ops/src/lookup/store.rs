@@ -9,6 +9,8 @@ use tensorfleet_tensor::{
     Bytes, DType, Element, ResourceHandle, Shape, Tensor, Variant, Word, write_element,
 };
 
+use crate::string::hashes::murmur;
+
 /// Keys and values, whose types and shapes the table has checked.
 pub(super) trait Store: Send + Sync {
     /// The number of entries.
@@ -77,7 +79,7 @@ impl Key for i64 {
 
 impl Key for Bytes {
     fn dense_hash(&self) -> u64 {
-        super::hash64::hash64(self)
+        murmur(self)
     }
 }
 

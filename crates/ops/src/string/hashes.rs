@@ -37,7 +37,7 @@ fn sip_round(state: &mut [u64; 4]) {
 }
 
 /// MurmurHash64A with TensorFlow's seed.
-pub(super) fn murmur(data: &[u8]) -> u64 {
+pub(crate) fn murmur(data: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
     const SEED: u64 = 0x00de_cafc_affe;
     let mixed = |word: u64| {
