@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read};
 
 use bytes::Bytes;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use tensorfleet_status::{Result, Status, data_loss, resource_exhausted};
+use tensorfleet_status::{Result, Status, data_loss, ensure, resource_exhausted};
 
 use crate::fs::ReadFile;
 use crate::record::{self, FOOTER_LEN, HEADER_LEN};
@@ -70,6 +70,21 @@ pub fn read_up_to(stream: &mut dyn Read, len: u64, path: &str) -> Result<Vec<u8>
     let mut bytes = Vec::new();
     let read = stream.take(len).read_to_end(&mut bytes);
     read.map_err(|error| as_status(path, &error))?;
+    Ok(bytes)
+}
+
+/// Bytes that may come behind the length that a file tells: some that are made while they are read tell none.
+const SURPLUS: u64 = 64 << 20;
+
+/// All of a stream from a file that tells this length. One that goes on and on, as devices do, is RESOURCE_EXHAUSTED.
+pub fn read_whole(stream: &mut dyn Read, len: u64, path: &str) -> Result<Vec<u8>> {
+    let most = len.saturating_add(SURPLUS);
+    let bytes = read_up_to(stream, most, path)?;
+    ensure!(
+        (bytes.len() as u64) < most,
+        resource_exhausted,
+        "{path} goes on after {most} bytes, though its length is {len}"
+    );
     Ok(bytes)
 }
 

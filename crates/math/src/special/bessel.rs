@@ -3,7 +3,7 @@
 //! `i0e` and the like are multiplied by exp(-|x|), `k0e` by exp(x). Functions of the second kind are infinite at
 //! zero and, as in TensorFlow, below.
 
-use std::f64::consts::{FRAC_2_PI, PI};
+use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
 /// Euler's constant.
 pub(super) const EULER: f64 = 0.577_215_664_901_532_9;
@@ -129,6 +129,9 @@ fn k(order: u32, x: f64, is_scaled: bool) -> f64 {
     if x.is_nan() {
         return x;
     }
+    if x.is_infinite() {
+        return 0.0;
+    }
     if x < 0.5 {
         let scale = if is_scaled { x.exp() } else { 1.0 };
         return scale * k_series(order, x);
@@ -143,7 +146,8 @@ fn k(order: u32, x: f64, is_scaled: bool) -> f64 {
 
 /// The series with a logarithm.
 fn k_series(order: u32, x: f64) -> f64 {
-    let (square, log) = (0.25 * x * x, (0.5 * x).ln());
+    // Of the smallest number there is no half.
+    let (square, log) = (0.25 * x * x, x.ln() - LN_2);
     // digamma(k + 1) at k = 0.
     let mut digamma = -EULER;
     let (mut term, mut sum) = (1.0, 0.0);
@@ -169,7 +173,8 @@ fn k_series(order: u32, x: f64) -> f64 {
 fn k_integral(order: u32, x: f64) -> f64 {
     let step = f64::min(0.25, 0.65 / x.sqrt());
     let (mut sum, mut t) = (0.5, step);
-    loop {
+    // Some twenty are enough.
+    for _ in 0..1000 {
         // cosh t - 1 without cancellation.
         let half = (0.5 * t).sinh();
         let above = 2.0 * half * half;
@@ -182,9 +187,10 @@ fn k_integral(order: u32, x: f64) -> f64 {
         sum += term;
         t += step;
         if term <= sum * 1e-18 {
-            return sum * step;
+            break;
         }
     }
+    sum * step
 }
 
 /// Orders zero and one of both kinds at one place.
@@ -279,5 +285,22 @@ fn far(x: f64) -> Oscillating {
     Oscillating {
         j: waves.map(|wave| wave[0]),
         y: waves.map(|wave| wave[1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_kinds_end_at_both_ends() {
+        for far in [k0, k0e, k1, k1e] {
+            assert_eq!(far(f64::INFINITY), 0.0);
+            assert!(far(f64::MAX) >= 0.0);
+            assert!(far(f64::NAN).is_nan());
+        }
+        let near = f64::from_bits(1);
+        assert!((k0(near) - 744.556).abs() < 1e-2, "{}", k0(near));
+        assert_eq!(k1(near), f64::INFINITY);
     }
 }

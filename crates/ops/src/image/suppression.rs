@@ -10,7 +10,7 @@ use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, ex_ref, f32s, i32s, 
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::select_boxes::{Rules, iou};
 use crate::math::cast::converted;
@@ -367,22 +367,26 @@ fn build(node: &NodeInfo, version: u8) -> Result<AnyKernel> {
         let boxes = converted(ctx.par(), ctx.input(0)?, DType::F32)?;
         let (boxes, _) = boxes.slice::<f32>()?.as_chunks::<4>();
         let overlap = |a: usize, b: usize| iou(&boxes[a], &boxes[b]);
-        let (mut selected, mut kept) = rules.select(scores.slice::<f32>()?, overlap);
+        let (selected, kept) = rules.select(scores.slice::<f32>()?, overlap);
         let valid = Tensor::scalar(selected.len() as i32);
-        if padded {
-            // Checked as a size of tensors before memory is taken for it.
-            Tensor::new(DType::I32, Shape::new(&[rules.size as i64])?)?;
-            selected.resize(rules.size, 0);
-            kept.resize(rules.size, 0.0);
-        }
+        let size = if padded { rules.size } else { selected.len() };
         let dtype = ctx.input(1)?.dtype();
-        ctx.set(0, Tensor::vector(&selected));
+        ctx.set(0, zeros_behind(&selected, size)?);
         if version == 5 {
-            ctx.set(1, converted(ctx.par(), &Tensor::vector(&kept), dtype)?);
+            ctx.set(1, converted(ctx.par(), &zeros_behind(&kept, size)?, dtype)?);
         }
         ctx.set(if version == 5 { 2 } else { 1 }, valid);
         Ok(())
     })
+}
+
+/// A vector of `size` elements that begins with these.
+fn zeros_behind<T: Element>(first: &[T], size: usize) -> Result<Tensor> {
+    let mut out = Tensor::zeros(T::DTYPE, Shape::vector(size))?;
+    for (slot, value) in out.slice_mut::<T>()?.iter_mut().zip(first) {
+        *slot = value.clone();
+    }
+    Ok(out)
 }
 
 fn build_overlaps(_: &NodeInfo) -> Result<AnyKernel> {

@@ -7,7 +7,7 @@ mod decode_csv;
 mod example;
 mod file_names;
 mod files;
-mod lines;
+pub(crate) mod lines;
 mod reader;
 mod record_input;
 mod remap;

@@ -10,8 +10,7 @@ use tensorfleet_checkpoint::fs::io_status;
 use tensorfleet_status::{Result, Status, invalid_argument, out_of_range, resource_exhausted};
 use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
 
-/// No line may be longer: a device or a file of another kind could go on for ever.
-const LONGEST_LINE: u64 = 1 << 28;
+use crate::io::lines::LONGEST_LINE;
 
 /// Where in a line a key or value is.
 #[derive(Clone, Copy, PartialEq, Eq)]

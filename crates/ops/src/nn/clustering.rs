@@ -228,9 +228,14 @@ impl Sampling<'_> {
     }
 
     /// Samples the best of some points.
-    fn sample(&mut self, retries: usize) -> usize {
+    fn sample(&mut self, ctx: &KernelCtx<'_>, retries: usize) -> Result<usize> {
         let mut best: Option<(f32, usize, Vec<f32>)> = None;
         for _ in 0..=retries {
+            ensure!(
+                !ctx.is_cancelled(),
+                cancelled,
+                "the step was cancelled while points were sampled"
+            );
             let at = self.draw();
             let distances = self.with(at);
             let sum: f32 = distances.iter().sum();
@@ -239,11 +244,11 @@ impl Sampling<'_> {
             }
         }
         let Some((_, at, distances)) = best else {
-            return 0;
+            return Ok(0);
         };
         self.distances = distances;
         self.sampled.insert(at);
-        at
+        Ok(at)
     }
 }
 
@@ -279,7 +284,7 @@ fn plus_plus(ctx: &mut KernelCtx<'_>) -> Result<()> {
     let mut samples = Vec::with_capacity(wanted as usize * length);
     for _ in 0..wanted {
         if length > 0 {
-            let at = sampling.sample(retries);
+            let at = sampling.sample(ctx, retries)?;
             samples.extend_from_slice(&points[at * length..(at + 1) * length]);
         }
     }

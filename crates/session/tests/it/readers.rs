@@ -273,3 +273,24 @@ fn a_read_that_is_no_longer_wanted_leaves_the_line() {
     reader.put(&["b"]);
     assert_eq!(reader.read().unwrap().1, "b");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_never_end_are_refused() {
+    for make in [
+        "TextLineReaderV2() {skip_header_lines=0}",
+        "WholeFileReaderV2()",
+    ] {
+        let reader = reader(make);
+        reader.put(&["/dev/zero"]);
+        let status = reader.read().unwrap_err();
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+        assert!(status.message().contains("/dev/zero"), "{status}");
+    }
+    let whole = session(&graph(
+        "name = string[]{'/dev/zero'}
+         contents = ReadFile(name)",
+    ));
+    let status = whole.run(&[], &["contents:0"], &[]).unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+}

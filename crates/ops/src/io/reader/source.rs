@@ -100,8 +100,9 @@ pub(super) struct WholeFile;
 impl Source for WholeFile {
     fn read(&mut self, work: &Bytes) -> Result<Progress> {
         let (path, file) = open(work)?;
+        let len = file.len()?;
         let mut stream = packed::stream(file, Packing::None);
-        let contents = packed::read_up_to(&mut stream, u64::MAX, &path)?;
+        let contents = packed::read_whole(&mut stream, len, &path)?;
         Progress::only(work.clone(), contents)
     }
 

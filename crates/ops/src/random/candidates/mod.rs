@@ -18,7 +18,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
 use tensorfleet_math::random::Words;
-use tensorfleet_status::{Result, cancelled, ensure, invalid_argument};
+use tensorfleet_status::{Result, cancelled, ensure, invalid_argument, resource_exhausted};
 use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor, UNKNOWN_DIM};
 
 use self::sampler::{Fixed, Sampler, Seen};
@@ -135,8 +135,12 @@ pub(crate) static OPS: [OpDef; 6] = [
         scripts: &[script(
             "all",
             "t = int64[2,1]{0, 2}
-             a = AllCandidateSampler(t) {num_true=1, num_sampled=3, unique=true}",
-            &["fetch a, a:1, a:2 => int64[3]{0, 1, 2}; float[2,1]{1, 1}; float[3]{1, 1, 1}"],
+             a = AllCandidateSampler(t) {num_true=1, num_sampled=3, unique=true}
+             many = AllCandidateSampler(t) {num_true=1, num_sampled=68719476736, unique=true}",
+            &[
+                "fetch a, a:1, a:2 => int64[3]{0, 1, 2}; float[2,1]{1, 1}; float[3]{1, 1, 1}",
+                "fetch many fails INVALID_ARGUMENT Attr num_sampled has value 68719476736 out of range for an int32",
+            ],
         )],
         ..SAMPLER
     },
@@ -259,9 +263,13 @@ fn fixed(attrs: &Attrs) -> Result<Sampler> {
 
 fn build(node: &NodeInfo, sampler: Sampler, range: i64) -> Result<AnyKernel> {
     let attrs = &node.attrs;
+    let sampled = attrs.int("num_sampled")?;
+    let count = i32::try_from(sampled).ok();
+    let count = count.and_then(|count| usize::try_from(count).ok());
     let wanted = Wanted {
-        count: usize::try_from(attrs.int("num_sampled")?)
-            .map_err(|_| invalid_argument!("num_sampled must not be negative"))?,
+        count: count.ok_or_else(|| {
+            invalid_argument!("Attr num_sampled has value {sampled} out of range for an int32")
+        })?,
         is_unique: attrs.bool("unique")?,
         columns: attrs.int("num_true")?,
         range,
@@ -284,15 +292,18 @@ fn build(node: &NodeInfo, sampler: Sampler, range: i64) -> Result<AnyKernel> {
             }
         };
         let of_true: Vec<f32> = classes.iter().map(expected).collect();
-        let of_drawn: Vec<f32> = drawn.iter().map(expected).collect();
+        let shape_of_drawn = Shape::new(&[drawn.len() as i64])?;
+        let mut of_drawn = ctx.allocate(DType::F32, shape_of_drawn.clone())?;
+        for (slot, class) in of_drawn.slice_mut::<f32>()?.iter_mut().zip(&drawn) {
+            *slot = expected(class);
+        }
         if let Sampler::Seen(seen) = &mut *sampler {
             seen.see(classes);
         }
         let shape = ctx.input(0)?.shape().clone();
         ctx.set(1, Tensor::from_vec(shape, of_true)?);
-        let shape = Shape::new(&[drawn.len() as i64])?;
-        ctx.set(2, Tensor::from_vec(shape.clone(), of_drawn)?);
-        ctx.set(0, Tensor::from_vec(shape, drawn)?);
+        ctx.set(2, of_drawn);
+        ctx.set(0, Tensor::from_vec(shape_of_drawn, drawn)?);
         Ok(())
     })
 }
@@ -344,12 +355,15 @@ impl Wanted {
         sampler: &Sampler,
         words: &mut Words,
     ) -> Result<(Vec<i64>, usize)> {
-        if let Sampler::All = sampler {
-            return Ok(((0..self.range).collect(), self.count));
-        }
         // A tensor's size is checked before it is made.
         Tensor::new(DType::I64, Shape::new(&[self.count as i64])?)?;
-        let mut drawn = Vec::with_capacity(self.count);
+        let no_memory = |_| resource_exhausted!("no memory for {} candidates", self.count);
+        let mut drawn = Vec::new();
+        drawn.try_reserve_exact(self.count).map_err(no_memory)?;
+        if let Sampler::All = sampler {
+            drawn.extend(0..self.range);
+            return Ok((drawn, self.count));
+        }
         if !self.is_unique {
             drawn.extend((0..self.count).map(|_| sampler.draw(words, self.range)));
             return Ok((drawn, self.count));
@@ -361,7 +375,10 @@ impl Wanted {
                 "Sampler's range is too small."
             );
         }
-        let (mut used, mut tries) = (HashSet::with_capacity(self.count), 0usize);
+        let (mut used, mut tries) = (HashSet::new(), 0usize);
+        used.try_reserve(self.count).map_err(|_| {
+            resource_exhausted!("no memory for {} candidates that differ", self.count)
+        })?;
         while drawn.len() < self.count {
             tries += 1;
             if tries.is_multiple_of(1 << 16) && ctx.is_cancelled() {
