@@ -6,7 +6,7 @@ use bytes::Bytes;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use tensorfleet_status::{Result, Status, data_loss, ensure, resource_exhausted};
 
-use crate::fs::ReadFile;
+use crate::fs::{self, ReadFile};
 use crate::record::{self, FOOTER_LEN, HEADER_LEN};
 
 /// How much of a file is read at a time.
@@ -76,10 +76,12 @@ pub fn read_up_to(stream: &mut dyn Read, len: u64, path: &str) -> Result<Vec<u8>
 /// Bytes that may come behind the length that a file tells: some that are made while they are read tell none.
 const SURPLUS: u64 = 64 << 20;
 
-/// All of a stream from a file that tells this length. One that goes on and on, as devices do, is RESOURCE_EXHAUSTED.
-pub fn read_whole(stream: &mut dyn Read, len: u64, path: &str) -> Result<Vec<u8>> {
+/// All of a file. One that goes on and on behind its length, as devices do, is RESOURCE_EXHAUSTED.
+pub fn read_file(path: &str) -> Result<Vec<u8>> {
+    let file = fs::for_path(path)?.open(path)?;
+    let len = file.len()?;
     let most = len.saturating_add(SURPLUS);
-    let bytes = read_up_to(stream, most, path)?;
+    let bytes = read_up_to(&mut stream(file, Packing::None), most, path)?;
     ensure!(
         (bytes.len() as u64) < most,
         resource_exhausted,

@@ -4,13 +4,13 @@
 //! uniform_noise and noise. The second version centers windows only where offsets are normalized, and does not where they are pixels.
 
 use tensorfleet_graph::example::{Example, Lit, ex_err, ex_ref, f32s, i32s, ramp};
-use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::random::{Philox, fill_normal, fill_uniform};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
-use tensorfleet_tensor::{DType, PartialShape, Shape, UNKNOWN_DIM};
+use tensorfleet_tensor::{DType, Shape};
 
+use super::resize::resized;
 use crate::random::entropy;
 
 const ZERO: (&str, &str) = ("noise", "'zero'");
@@ -57,7 +57,7 @@ const GLIMPSE: OpDef = OpDef {
         "uniform_noise: bool = true",
         "noise: string = 'uniform'",
     ],
-    infer: seen,
+    infer: resized,
     exactness: Exactness::Bits,
     examples: EXAMPLES,
     ..OpDef::BLANK
@@ -77,17 +77,6 @@ pub(crate) static OPS: [OpDef; 2] = [
         ..GLIMPSE
     },
 ];
-
-fn seen(ctx: &mut InferCtx<'_>) -> Result<()> {
-    let image = ctx.input(0).merge(&PartialShape::of_rank(4))?;
-    let dim = |axis| image.dim(axis).unwrap_or(UNKNOWN_DIM);
-    let (height, width) = match ctx.constant_ints(1).as_deref() {
-        Some(&[height, width]) if height >= 0 && width >= 0 => (height, width),
-        _ => (UNKNOWN_DIM, UNKNOWN_DIM),
-    };
-    ctx.set(0, PartialShape::new(&[dim(0), height, width, dim(3)]));
-    Ok(())
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Noise {

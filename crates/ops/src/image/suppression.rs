@@ -265,19 +265,15 @@ pub(crate) static OPS: [OpDef; 6] = [
 
 /// The number in a scalar input.
 pub(super) fn scalar(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<f32> {
-    let tensor = ctx.input(index)?;
-    ensure!(
-        tensor.rank() == 0,
-        invalid_argument,
-        "{name} must be 0-D, got shape {} (Shape must be rank 0 but is rank {})",
-        tensor.shape(),
-        tensor.rank()
-    );
-    converted(ctx.par(), tensor, DType::F32)?.to_scalar::<f32>()
+    converted(ctx.par(), rank_zero(ctx, index, name)?, DType::F32)?.to_scalar::<f32>()
 }
 
 /// The count in an int32 scalar.
 pub(super) fn count(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<i32> {
+    rank_zero(ctx, index, name)?.to_scalar::<i32>()
+}
+
+fn rank_zero<'a>(ctx: &'a KernelCtx<'_>, index: usize, name: &str) -> Result<&'a Tensor> {
     let tensor = ctx.input(index)?;
     ensure!(
         tensor.rank() == 0,
@@ -286,7 +282,7 @@ pub(super) fn count(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<i32
         tensor.shape(),
         tensor.rank()
     );
-    tensor.to_scalar::<i32>()
+    Ok(tensor)
 }
 
 fn output_size(ctx: &KernelCtx<'_>) -> Result<usize> {

@@ -3,11 +3,10 @@
 //! TensorFlow: MatchingFiles(pattern) -> filenames, sorted, for one pattern or a vector of them; ReadFile(filename) ->
 //! contents; WriteFile(filename, contents), which makes missing directories.
 
-use std::fs::File;
 use std::path::Path;
 
 use tensorfleet_checkpoint::fs::{self, io_status};
-use tensorfleet_checkpoint::packed::read_whole;
+use tensorfleet_checkpoint::packed::read_file;
 use tensorfleet_graph::example::{ex, ex_err, script, strs};
 use tensorfleet_graph::infer::{self, InferCtx};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
@@ -109,10 +108,7 @@ fn build_matching(_: &NodeInfo) -> Result<AnyKernel> {
 fn build_read(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let name = text_input(ctx, 0)?;
-        let file = File::open(&name).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (len, mut file) = file.map_err(|error| io_status(&name, &error))?;
-        let bytes = read_whole(&mut file, len, &name)?;
-        ctx.set(0, Tensor::string(bytes));
+        ctx.set(0, Tensor::string(read_file(&name)?));
         Ok(())
     })
 }

@@ -171,7 +171,7 @@ fn file(ctx: &KernelCtx<'_>, index: usize, input: &str) -> Result<Bytes> {
 
 /// The lines of a file: all, or the first `count`.
 fn words(path: &Bytes, count: Option<usize>) -> Result<Vec<Vec<u8>>> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = Lines::open(&text(path)?)?;
     let mut words = Vec::new();
     while count.is_none_or(|count| words.len() < count)
         && let Some(line) = lines.next_line()?

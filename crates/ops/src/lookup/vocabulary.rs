@@ -2,15 +2,12 @@
 //!
 //! The file is read to its end before the table is locked. Lines end with `\n`, or `\r\n`; none may be empty.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::str::FromStr;
 
-use tensorfleet_checkpoint::fs::io_status;
-use tensorfleet_status::{Result, Status, invalid_argument, out_of_range, resource_exhausted};
+use tensorfleet_status::{Result, Status, invalid_argument, out_of_range};
 use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
 
-use crate::io::lines::LONGEST_LINE;
+use crate::io::lines::Lines;
 
 /// Where in a line a key or value is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,18 +68,13 @@ pub(super) fn read(
     (key, value): (DType, DType),
     only_first: bool,
 ) -> Result<Vocabulary> {
-    let file = File::open(name).map_err(|error| io_status(name, &error))?;
-    let mut lines = Lines {
-        name,
-        file: BufReader::with_capacity(1 << 16, file),
-        position: 0,
-    };
+    let mut lines = Lines::open(name)?;
     let mut keys = Column::of(key)?;
     let mut values = Column::of(value)?;
     let mut line = Vec::new();
     let mut count = 0;
     let broken = loop {
-        match format.next(&mut lines, &mut line, count) {
+        match format.next(name, &mut lines, &mut line, count) {
             Ok(true) => {}
             Ok(false) => break None,
             Err(status) => break Some(status),
@@ -110,39 +102,10 @@ pub(super) fn read(
     }
 }
 
-/// The lines of a file.
-struct Lines<'a> {
-    name: &'a str,
-    file: BufReader<File>,
-    position: u64,
-}
-
-impl Lines<'_> {
-    /// The next line; `false` at the end of the file.
-    fn next(&mut self, line: &mut Vec<u8>) -> Result<bool> {
-        line.clear();
-        let mut part = self.file.by_ref().take(LONGEST_LINE);
-        let read = part
-            .read_until(b'\n', line)
-            .map_err(|error| io_status(self.name, &error))?;
-        self.position += read as u64;
-        let ends = line.pop_if(|last| *last == b'\n').is_some();
-        if !ends && read as u64 == LONGEST_LINE {
-            return Err(resource_exhausted!(
-                "a line of {} is longer than {LONGEST_LINE} bytes",
-                self.name
-            ));
-        }
-        line.pop_if(|last| *last == b'\r');
-        Ok(ends || !line.is_empty())
-    }
-}
-
 impl Format {
     /// Reads line `count`; `false` after the last one.
-    fn next(&self, lines: &mut Lines<'_>, line: &mut Vec<u8>, count: u64) -> Result<bool> {
-        let name = lines.name;
-        if !lines.next(line)? {
+    fn next(&self, name: &str, lines: &mut Lines, line: &mut Vec<u8>, count: u64) -> Result<bool> {
+        if !lines.read_line(line)? {
             return match self.lines {
                 Some(wanted) if wanted != count => Err(invalid_argument!(
                     "Invalid vocab_size in {name}: expected {wanted} but got {count}"
@@ -156,7 +119,7 @@ impl Format {
             Some(wanted) if count >= wanted => Ok(false),
             _ if line.is_empty() => Err(invalid_argument!(
                 "Invalid content in {name}: empty line found at position {}.",
-                lines.position
+                lines.position()
             )),
             _ => Ok(true),
         }

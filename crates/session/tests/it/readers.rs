@@ -288,9 +288,16 @@ fn files_that_never_end_are_refused() {
         assert!(status.message().contains("/dev/zero"), "{status}");
     }
     let whole = session(&graph(
-        "name = string[]{'/dev/zero'}
-         contents = ReadFile(name)",
+        "zeros = string[]{'/dev/zero'}
+         folder = string[]{'/dev'}
+         endless = ReadFile(zeros)
+         none = ReadFile(folder)",
     ));
-    let status = whole.run(&[], &["contents:0"], &[]).unwrap_err();
-    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    for (fetch, code) in [
+        ("endless:0", Code::ResourceExhausted),
+        ("none:0", Code::FailedPrecondition),
+    ] {
+        let status = whole.run(&[], &[fetch], &[]).unwrap_err();
+        assert_eq!(status.code(), code, "{status}");
+    }
 }

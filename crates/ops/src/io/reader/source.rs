@@ -99,11 +99,7 @@ pub(super) struct WholeFile;
 
 impl Source for WholeFile {
     fn read(&mut self, work: &Bytes) -> Result<Progress> {
-        let (path, file) = open(work)?;
-        let len = file.len()?;
-        let mut stream = packed::stream(file, Packing::None);
-        let contents = packed::read_whole(&mut stream, len, &path)?;
-        Progress::only(work.clone(), contents)
+        Progress::only(work.clone(), packed::read_file(&text(work)?)?)
     }
 
     fn can_be_saved(&self) -> bool {
@@ -130,7 +126,7 @@ impl TextLine {
 
 impl Source for TextLine {
     fn start(&mut self, work: &Bytes) -> Result<()> {
-        let mut lines = Lines::open(work)?;
+        let mut lines = Lines::open(&text(work)?)?;
         self.number = 0;
         while self.number < self.skip_header_lines && lines.next_line()?.is_some() {
             self.number += 1;

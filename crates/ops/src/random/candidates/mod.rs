@@ -12,7 +12,6 @@ pub(crate) use hits::OP as HITS;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use tensorfleet_checkpoint::fs::io_status;
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
@@ -23,6 +22,7 @@ use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor, UNKNOWN_DIM};
 
 use self::sampler::{Fixed, Sampler, Seen};
 use super::Stream;
+use crate::io::lines::Lines;
 
 /// Words of the stream that TensorFlow sets aside for each candidate.
 const RESERVED_WORDS: u64 = 2048;
@@ -243,10 +243,14 @@ fn fixed(attrs: &Attrs) -> Result<Sampler> {
             add(at, &|| Ok(*weight))?;
         }
     } else {
-        let text = std::fs::read_to_string(&file).map_err(|error| io_status(&file, &error))?;
-        for (at, line) in text.lines().enumerate() {
+        let mut lines = Lines::open(&file)?;
+        for at in 0.. {
+            let Some(line) = lines.next_line()? else {
+                break;
+            };
             add(at, &|| {
-                let last = line.rsplit(',').next().unwrap_or(line);
+                let line = String::from_utf8_lossy(&line);
+                let last = line.rsplit(',').next().unwrap_or_default();
                 let weight = last.trim().parse::<f32>();
                 weight.map_err(|_| invalid_argument!("Wrong vocabulary format at line: {line}"))
             })?;
