@@ -1,6 +1,6 @@
 """Times graphs in TensorFlow, and writes the graphs that are timed.
 
-    bench.py list [PART…]                               names that contain one of the parts
+    bench.py list [PART…]                               names that contain one of the parts, or all but bench_breadth.py's
     bench.py write --cases DIR NAME…                    writes DIR/NAME/{graph.pb,spec.json}
     bench.py run --cases DIR --case NAME --seconds S    times one case, at least S seconds per round
 
@@ -99,12 +99,13 @@ def main():
     if args.task == "run":
         run(os.path.join(args.cases, args.case), args.seconds)
         return
+    import bench_breadth
     import bench_cases
 
     bench_cases.v1.disable_eager_execution()
     if args.task == "list":
         for name in bench_cases.CASES:
-            if not args.parts or any(part in name for part in args.parts):
+            if any(part in name for part in args.parts) or not args.parts and not name.startswith(bench_breadth.PREFIX):
                 print(name)
         return
     for name in args.names:

@@ -9,7 +9,6 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::Bytes;
 use tensorfleet_checkpoint::bundle::{
     BundleReader, BundleWriter, MergeOptions, SaveItem, merge, save, sharded_file_name, verify,
 };
@@ -20,7 +19,8 @@ use tensorfleet_checkpoint::state::{STATE_FILE, state_of, write_state};
 use tensorfleet_proto::{Event, Summary, event, summary};
 use tensorfleet_status::{Result, data_loss, invalid_argument};
 use tensorfleet_tensor::{
-    Complex32, Complex64, Element, PartialShape, Shape, Tensor, TensorList, Variant, bf16, f16,
+    Complex32, Complex64, Element, PartialShape, Shape, TString, Tensor, TensorList, Variant, bf16,
+    f16,
 };
 
 fn main() -> Result<()> {
@@ -87,7 +87,7 @@ fn write_whole(prefix: &str) -> Result<()> {
         ),
         (
             "string",
-            sample::<Bytes>(&shape, |i| Bytes::from("ab".repeat(usize::from(i) * 30)))?,
+            sample::<TString>(&shape, |i| TString::from("ab".repeat(usize::from(i) * 30)))?,
         ),
         ("scalar", Tensor::scalar(42i64)),
         ("empty", sample::<f32>(&[0, 3], f32::from)?),

@@ -12,7 +12,7 @@
 //! As in TensorFlow's own fast parser, a Feature ends with its first list, and a list with its first packed block.
 //! `None` everywhere means: these are not such bytes.
 
-use bytes::Bytes;
+use tensorfleet_tensor::TString;
 
 use crate::coding::{take_bytes, take_u32, take_u64, take_varint64};
 
@@ -150,13 +150,13 @@ pub fn kind(feature: &[u8]) -> Option<Option<Kind>> {
 #[derive(Clone, Copy)]
 pub struct List<'a> {
     /// What the list lies in, for values that share its memory.
-    example: &'a Bytes,
+    example: &'a TString,
     bytes: &'a [u8],
 }
 
 impl<'a> List<'a> {
     /// The list of a Feature that has a [`kind`]; both lie in `example`.
-    pub fn of(feature: &'a [u8], example: &'a Bytes) -> Option<List<'a>> {
+    pub fn of(feature: &'a [u8], example: &'a TString) -> Option<List<'a>> {
         let mut rest = feature.get(1..)?;
         let bytes = delimited(&mut rest)?;
         Some(List { example, bytes })
@@ -254,10 +254,10 @@ fn int(rest: &mut &[u8], tagged: bool) -> Option<i64> {
     Some(varint(rest)? as i64)
 }
 
-impl Value for Bytes {
+impl Value for TString {
     const KIND: Kind = Kind::Bytes;
 
-    fn append(list: List<'_>, out: &mut Vec<Bytes>) -> Option<()> {
+    fn append(list: List<'_>, out: &mut Vec<TString>) -> Option<()> {
         let mut rest = list.bytes;
         while !rest.is_empty() {
             take_tag(&mut rest, &[FIELD_1])?;
@@ -266,7 +266,7 @@ impl Value for Bytes {
         Some(())
     }
 
-    fn fill(list: List<'_>, out: &mut [Bytes]) -> Option<usize> {
+    fn fill(list: List<'_>, out: &mut [TString]) -> Option<usize> {
         let mut rest = list.bytes;
         let mut count = 0;
         while !rest.is_empty() {
@@ -282,12 +282,12 @@ impl Value for Bytes {
 }
 
 /// A value that is most of its Example, such as an image, shares the memory; others would keep too much of it alive.
-fn text(value: &[u8], example: &Bytes) -> Bytes {
+fn text(value: &[u8], example: &TString) -> TString {
     if value.len() > example.len() / 2 {
         // INVARIANT: every value is cut out of its Example.
         example.slice_ref(value)
     } else {
-        Bytes::copy_from_slice(value)
+        TString::copy_from_slice(value)
     }
 }
 
@@ -316,7 +316,7 @@ mod tests {
             (
                 "texts",
                 proto::feature::Kind::BytesList(proto::BytesList {
-                    value: vec![Bytes::from_static(b"a"), Bytes::new(), vec![7; 300].into()],
+                    value: vec!["a".into(), "".into(), vec![7; 300].into()],
                 }),
             ),
         ];
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    fn read<T: Value>(example: &Bytes, key: &str) -> Option<Vec<T>> {
+    fn read<T: Value>(example: &TString, key: &str) -> Option<Vec<T>> {
         let mut found = Vec::new();
         features(example, &mut found)?;
         let (_, feature) = found
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let example = Bytes::from(sample().encode_to_vec());
+        let example = TString::from(sample().encode_to_vec());
         assert_eq!(
             read::<i64>(&example, "ints").unwrap(),
             [1, -1, 300, i64::MIN]
@@ -362,7 +362,7 @@ mod tests {
             read::<f32>(&example, "floats").unwrap(),
             [1.5, -0.0, f32::INFINITY]
         );
-        let texts = read::<Bytes>(&example, "texts").unwrap();
+        let texts = read::<TString>(&example, "texts").unwrap();
         assert_eq!(texts, [&b"a"[..], b"", &[7; 300]]);
     }
 
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn numbers_need_not_be_packed() {
         let list = |bytes: &'static [u8]| {
-            let example = Box::leak(Box::new(Bytes::from_static(bytes)));
+            let example = Box::leak(Box::new(TString::from_static(bytes)));
             List { example, bytes }
         };
         let mut ints = Vec::new();
@@ -415,7 +415,7 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] = value;
             bytes.truncate(cut);
-            let example = Bytes::from(bytes);
+            let example = TString::from(bytes);
             let (mut context, mut lists) = (Vec::new(), Vec::new());
             let _ = features(&example, &mut context);
             let _ = sequence(&example, &mut context, &mut lists);
@@ -425,7 +425,7 @@ mod tests {
                 if let Some(list) = List::of(feature, &example) {
                     let _ = i64::append(list, &mut Vec::new());
                     let _ = f32::append(list, &mut Vec::new());
-                    let _ = Bytes::append(list, &mut Vec::new());
+                    let _ = TString::append(list, &mut Vec::new());
                 }
             }
         }

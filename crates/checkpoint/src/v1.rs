@@ -12,7 +12,7 @@ use tensorfleet_proto::{
     SavedSlice, SavedSliceMeta, SavedTensorSliceMeta, SavedTensorSlices, TensorProto, VersionDef,
 };
 use tensorfleet_status::{Result, data_loss, internal, invalid_argument, not_found, unimplemented};
-use tensorfleet_tensor::{DType, PortType, Shape, Tensor};
+use tensorfleet_tensor::{DType, PortType, Shape, TString, Tensor};
 
 use crate::bundle::assemble::{copy_elements, copy_part, plan};
 use crate::bundle::entry::{slice_from_proto, slice_to_proto};
@@ -357,7 +357,7 @@ fn copy(
 ) -> Result<()> {
     match source.dtype() {
         DType::String => {
-            let source = source.slice::<Bytes>()?;
+            let source = source.slice::<TString>()?;
             return copy_elements(part, source, source_box, target.slice_mut()?, target_box);
         }
         DType::Bool => {
@@ -402,7 +402,7 @@ mod tests {
     fn what_was_saved_is_restored() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ckpt").display().to_string();
-        let texts = [Bytes::from_static(b"a"), Bytes::new(), Bytes::new()];
+        let texts = [TString::from("a"), TString::new(), TString::new()];
         let tensors = [
             Tensor::vector(&[1.5f32, 2.0, 2.0, 2.0]),
             Tensor::zeros(DType::I32, Shape::matrix(2, 3).unwrap()).unwrap(),

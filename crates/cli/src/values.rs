@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 use serde_json::{Number, Value, json};
 use tensorfleet_graph::text::parse_literal;
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 /// The tensor that a `--feed` value stands for, in the dtype that the graph wants.
 pub(crate) fn parse_feed(text: &str, dtype: DType) -> Result<Tensor> {
@@ -112,7 +112,7 @@ pub(crate) fn from_json(value: &Value, dtype: DType) -> Result<Tensor> {
         }
         DType::String => collect!(|leaf: &&Value| leaf
             .as_str()
-            .map(|text| Bytes::copy_from_slice(text.as_bytes()))
+            .map(|text| TString::copy_from_slice(text.as_bytes()))
             .with_context(|| format!("{leaf} is no string"))),
         other => bail!("tensors of {other} cannot be given as JSON"),
     })
@@ -192,7 +192,7 @@ pub(crate) fn to_json(tensor: &Tensor) -> Result<Value> {
         DType::U32 => leaves!(u32, |v| json!(v)),
         DType::U64 => leaves!(u64, |v| json!(v)),
         DType::Bool => leaves!(bool, |v| json!(v)),
-        DType::String => leaves!(Bytes, |v| json!(String::from_utf8_lossy(v))),
+        DType::String => leaves!(TString, |v| json!(String::from_utf8_lossy(v))),
         DType::C64 => leaves!(Complex32, |v| json!([
             number(f64::from(v.re)),
             number(f64::from(v.im))
@@ -232,9 +232,9 @@ mod tests {
         assert_eq!(
             parse_feed("hello", DType::String)
                 .unwrap()
-                .to_scalar::<Bytes>()
+                .to_scalar::<TString>()
                 .unwrap(),
-            Bytes::from("hello")
+            TString::from("hello")
         );
         assert_eq!(
             parse_feed("int32[2]{1, 2}", DType::I32)

@@ -63,7 +63,7 @@ impl SessionOptions {
 /// let hello = g.constant("Hello, distributed TensorFlow!");
 /// let session = Session::connect(&g, server.target())?;
 /// let said = session.run(&hello)?;
-/// assert_eq!(said.slice::<tensorfleet_tensor::Bytes>()?[0], "Hello, distributed TensorFlow!");
+/// assert_eq!(said.slice::<tensorfleet_tensor::TString>()?[0], "Hello, distributed TensorFlow!");
 /// # Ok::<(), tensorfleet_client::Status>(())
 /// ```
 #[derive(Clone)]

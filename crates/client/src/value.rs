@@ -1,7 +1,7 @@
 //! [`IntoTensor`]: what can be written where a tensor's value is wanted.
 
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, Element, Shape, Tensor};
+use tensorfleet_tensor::{Element, Shape, TString, Tensor};
 
 /// Scalars, arrays, nested arrays, slices and vectors become tensors.
 ///
@@ -63,9 +63,9 @@ impl IntoTensor for &[String] {
 }
 
 fn strings<S: AsRef<str>>(texts: &[S]) -> Result<Tensor> {
-    let texts: Vec<Bytes> = texts
+    let texts: Vec<TString> = texts
         .iter()
-        .map(|text| Bytes::copy_from_slice(text.as_ref().as_bytes()))
+        .map(|text| TString::copy_from_slice(text.as_ref().as_bytes()))
         .collect();
     Tensor::from_vec(Shape::vector(texts.len()), texts)
 }

@@ -1,11 +1,13 @@
 //! [`Functions`]: instantiates the functions of a library once and calls them within steps.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 use tensorfleet_graph::{FunctionBody, Graph, Library, NodeId, Registry};
-use tensorfleet_kernel::{CallDone, CallFrame, DeviceType, FuncRef, FunctionRuntime, StepEnv};
-use tensorfleet_status::{Result, internal, invalid_argument};
+use tensorfleet_kernel::{CallDone, DeviceType, FuncRef, FunctionRuntime, StepEnv};
+use tensorfleet_math::par::Pool;
+use tensorfleet_status::{Result, internal, invalid_argument, resource_exhausted};
 use tensorfleet_tensor::{PortType, Tensor};
 
 use crate::kernels::KernelCache;
@@ -110,18 +112,55 @@ impl FunctionRuntime for Functions {
             Ok(instance) => instance,
             Err(status) => return done(Err(status)),
         };
-        let frame = Arc::new(CallFrame::new(args, instance.results));
+        if env.call_frame.depth() >= DEEPEST {
+            return done(Err(resource_exhausted!(
+                "function {} is called within {DEEPEST} other calls: does it call itself without end?",
+                func.name
+            )));
+        }
+        let frame = Arc::new(env.call_frame.nested(args, instance.results));
         let call_env = Arc::new(env.for_call(frame.clone()));
-        let name = func.name.clone();
+        let (name, pool) = (func.name.clone(), env.pool.clone());
         let finished = move |result: Result<crate::StepReport>| {
-            done(result.and_then(|_| {
+            let result = result.and_then(|_| {
                 let rets = frame.take_rets();
                 let all: Option<Vec<Tensor>> = rets.into_iter().collect();
                 all.ok_or_else(|| internal!("function {name} ended without all of its results"))
-            }));
+            });
+            on_shallow_stack(&pool, move || done(result));
         };
-        step::start(instance.plan.clone(), call_env, false, Box::new(finished));
+        let plan = instance.plan.clone();
+        on_shallow_stack(&env.pool, move || {
+            step::start(plan, call_env, false, Box::new(finished));
+        });
     }
+}
+
+/// Calls within calls before one is refused: what a graph can ask for must have an end.
+const DEEPEST: usize = 10_000;
+
+/// Calls that are begun or ended within each other on one thread's stack, each of which takes some kilobytes of it.
+const STACKED: u32 = 16;
+
+thread_local! {
+    static NESTED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs `body` at once, or, where the stack has grown by many calls within each other, on a stack of its own.
+fn on_shallow_stack(pool: &Pool, body: impl FnOnce() + Send + 'static) {
+    /// Counts down, even if a kernel panics.
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            NESTED.set(NESTED.get() - 1);
+        }
+    }
+    if NESTED.get() >= STACKED {
+        return pool.spawn(Box::new(body));
+    }
+    NESTED.set(NESTED.get() + 1);
+    let _leave = Leave;
+    body();
 }
 
 fn check_args(func: &FuncRef, instance: &Instance, args: &[Tensor]) -> Result<()> {

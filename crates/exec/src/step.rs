@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tensorfleet_kernel::{CancelGuard, Outcome, StepEnv, Value};
-use tensorfleet_status::{Result, Status, cancelled};
+use tensorfleet_status::{Result, Status};
 
 use crate::plan::Plan;
 use crate::run;
@@ -219,18 +219,19 @@ fn receive(step: &Arc<Step>, driver: &mut Driver, message: Message) {
             driver.on_pool -= u32::from(on_pool);
             driver.nodes.extend(stat);
             match result {
-                _ if driver.failed.is_some() => {}
+                // What comes back late may say why it was all cancelled.
+                Err(status) => fail(
+                    step,
+                    driver,
+                    run::at_node(status, &step.plan.nodes[task.node as usize]),
+                ),
+                Ok(_) if driver.failed.is_some() => {}
                 Ok(Outcome::Outputs(mut outputs)) => {
                     driver
                         .state
                         .propagate(&step.plan, task, &mut outputs, false);
                 }
                 Ok(Outcome::Dead) => driver.state.propagate(&step.plan, task, &mut [], true),
-                Err(status) => fail(
-                    step,
-                    driver,
-                    run::at_node(status, &step.plan.nodes[task.node as usize]),
-                ),
             }
         }
     }
@@ -243,7 +244,6 @@ fn fail(step: &Arc<Step>, driver: &mut Driver, status: Status) {
     driver.state.ready.clear();
     driver.state.heavy.clear();
     step.env.rendezvous.abort(status.clone().derived());
-    step.env
-        .cancel
-        .cancel(cancelled!("the step was cancelled because of: {status}").derived());
+    // With its own code: a step that called this one as a function ends with the reason, before the answer reaches it.
+    step.env.cancel.cancel(status.derived());
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tensorfleet_kernel::{AttrList, AttrValue, Attrs};
 use tensorfleet_status::{Result, Status, invalid_argument, not_found};
 
-use crate::graph::{Graph, Node};
+use crate::graph::{Graph, Node, Output};
 use crate::registry::OpEntry;
 use crate::signature::{Allowed, AttrDef, AttrKind, Scalar};
 
@@ -171,20 +171,42 @@ pub(crate) fn inputs(graph: &Graph, node: &Node) -> Result<()> {
     Ok(())
 }
 
+/// Branches and loops get outputs when somebody needs what happened inside; a session that has the node already does not hear of
+/// it. That is what TensorFlow's hint is for.
+const GROWING: [&str; 4] = ["If", "StatelessIf", "While", "StatelessWhile"];
+
+/// What is said about a node that reads an output its source has not.
+fn no_output(graph: &Graph, node: &Node, input: Output) -> Status {
+    let Some((_, source)) = graph.nodes().nth(input.node.index()) else {
+        return invalid_argument!(
+            "Node '{}': Connecting to a node that does not exist",
+            node.name
+        );
+    };
+    let hint = if GROWING.contains(&&*source.op.name) {
+        " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
+    } else {
+        ""
+    };
+    invalid_argument!(
+        "Node '{}': Connecting to invalid output {} of source node {} which has {} outputs.{hint}",
+        node.name,
+        input.port,
+        source.name,
+        source.output_types.len()
+    )
+}
+
 /// Checks one input.
 pub(crate) fn input_type(
     graph: &Graph,
     node: &Node,
     index: usize,
-    input: crate::graph::Output,
+    input: Output,
     wanted: tensorfleet_tensor::PortType,
 ) -> Result<()> {
     let Some(found) = graph.output_type(input) else {
-        let status = invalid_argument!(
-            "Node '{}': input {index} comes from an output that does not exist",
-            node.name
-        );
-        return Err(at_node(status, &node.name));
+        return Err(at_node(no_output(graph, node, input), &node.name));
     };
     if !found.feeds(wanted) {
         let status = invalid_argument!(

@@ -2,7 +2,7 @@
 
 use tensorfleet_kernel::AttrValue;
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Shape, Tensor, bf16, f16};
+use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Shape, TString, Tensor, bf16, f16};
 
 use crate::builder::GraphBuilder;
 use crate::graph::{NodeId, Output};
@@ -228,7 +228,7 @@ fn literal(dtype: DType, shape: Shape, texts: &[&str]) -> Result<Tensor> {
             shape,
             texts
                 .iter()
-                .map(|text| Bytes::copy_from_slice(text.trim_matches('\'').as_bytes()))
+                .map(|text| TString::copy_from_slice(text.trim_matches('\'').as_bytes()))
                 .collect(),
         ),
         other => Err(invalid_argument!(
@@ -255,9 +255,9 @@ mod tests {
         assert_eq!(
             parse_literal("string[2]{a, 'b, c'}")
                 .unwrap()
-                .slice::<Bytes>()
+                .slice::<TString>()
                 .unwrap()[1],
-            Bytes::from("b, c")
+            TString::from("b, c")
         );
         assert_eq!(
             parse_literal("complex64[]{(1,-2)}")

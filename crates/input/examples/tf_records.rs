@@ -8,7 +8,7 @@
 
 use tensorfleet_input::{Csv, Dataset, ExampleSpec, write_examples};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -49,5 +49,5 @@ fn columns() -> Csv {
         .column("name", DType::String)
         .column_or("count", -1i64)
         .column_or("share", 0.25f32)
-        .column_or("note", Bytes::from_static(b"none"))
+        .column_or("note", TString::from_static(b"none"))
 }

@@ -154,14 +154,14 @@ impl Dataset {
     ///
     /// ```
     /// use tensorfleet_input::{Csv, Dataset};
-    /// use tensorfleet_tensor::{Bytes, DType};
+    /// use tensorfleet_tensor::{DType, TString};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("some.csv").display().to_string();
     /// std::fs::write(&path, "name,height,age\n\"Ada, Countess\",1.6,36\nAlan,1.8,\n").unwrap();
     ///
     /// let csv = Csv::new().column("name", DType::String).column_or("age", -1i64);
     /// let people: Vec<_> = Dataset::from_csv(&path, csv)?.iter().collect::<Result<_, _>>()?;
-    /// assert_eq!(people[0].get("name")?.to_scalar::<Bytes>()?, "Ada, Countess");
+    /// assert_eq!(people[0].get("name")?.to_scalar::<TString>()?, "Ada, Countess");
     /// assert_eq!(people[1].get("age")?.to_scalar::<i64>()?, -1);
     /// # Ok::<(), tensorfleet_tensor::Status>(())
     /// ```

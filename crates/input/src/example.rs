@@ -4,9 +4,8 @@ mod parse;
 mod spec;
 mod write;
 
-use bytes::Bytes;
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 pub use spec::ExampleSpec;
 pub use write::{encode_example, write_examples};
@@ -50,7 +49,7 @@ impl Dataset {
             Ok(Box::new(records.enumerate().map(
                 move |(number, record)| {
                     let place = |_| format!("{path}: record {number}");
-                    parser.parse_one(&record?, &place)
+                    parser.parse_one(&record?.into(), &place)
                 },
             )))
         }))
@@ -70,11 +69,11 @@ impl Dataset {
                 match serialized.rank() {
                     0 => {
                         let place = |_| format!("record {number}");
-                        parser.parse_one(&serialized.to_scalar::<Bytes>()?, &place)
+                        parser.parse_one(&serialized.to_scalar::<TString>()?, &place)
                     }
                     _ => {
                         let place = |row| format!("batch {number}, record {row} of it");
-                        parser.parse_batch(serialized.slice::<Bytes>()?, &place)
+                        parser.parse_batch(serialized.slice::<TString>()?, &place)
                     }
                 }
             })

@@ -26,14 +26,14 @@ impl Dataset {
     ///
     /// ```no_run
     /// use tensorfleet_input::Dataset;
-    /// use tensorfleet_tensor::Bytes;
+    /// use tensorfleet_tensor::TString;
     ///
     /// let (workers, worker) = (4, 0);
     /// let records = Dataset::from_files("data/train-*.tfrecord")?
     ///     .shard(workers, worker)
     ///     .shuffle(100, 1)
     ///     .interleave(8, 16, |file| {
-    ///         let path = file.at(0)?.to_scalar::<Bytes>()?;
+    ///         let path = file.at(0)?.to_scalar::<TString>()?;
     ///         Dataset::from_records(String::from_utf8_lossy(&path).as_ref())
     ///     });
     /// # Ok::<(), tensorfleet_tensor::Status>(())

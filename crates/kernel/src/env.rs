@@ -59,6 +59,7 @@ pub struct FrameIter {
 #[derive(Default)]
 pub struct CallFrame {
     args: Vec<Tensor>,
+    depth: usize,
     rets: Mutex<Vec<Option<Tensor>>>,
 }
 
@@ -67,8 +68,22 @@ impl CallFrame {
     pub fn new(args: Vec<Tensor>, results: usize) -> CallFrame {
         CallFrame {
             args,
+            depth: 0,
             rets: Mutex::new(vec![None; results]),
         }
+    }
+
+    /// As [`CallFrame::new`], for a call from within this one.
+    pub fn nested(&self, args: Vec<Tensor>, results: usize) -> CallFrame {
+        CallFrame {
+            depth: self.depth + 1,
+            ..CallFrame::new(args, results)
+        }
+    }
+
+    /// How many calls this one is within.
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Argument `index`.

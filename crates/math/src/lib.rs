@@ -9,6 +9,7 @@ mod disjoint;
 pub mod fft;
 pub mod gemm;
 pub mod linalg;
+pub mod map;
 pub mod movement;
 pub mod norm;
 pub mod num;

@@ -17,6 +17,9 @@ use crate::pool2d::PoolElement;
 /// How near an element must be to its window's maximum to count as one, as in TensorFlow.
 const NEAR: f64 = 1e-5;
 
+/// Channels that are summed up together.
+const STRIP: usize = 32;
+
 /// The shapes of a pooling: input, windows, strides, zeros before the input, and output, each by depth, height and width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -205,16 +208,18 @@ pub fn max_pool_grad_grad<T: Real>(
 pub fn avg_pool<T: Float>(par: &dyn Par, shape: &Pool3d, input: &[T], out: &mut [T]) {
     shape.check(input.len(), out.len());
     shape.for_windows(par, out, |volume, place, out| {
-        let mut sums = vec![T::Acc::ZERO; shape.channels];
-        shape.for_pixels(volume, place, |pixel| {
-            let pixel = &input[pixel * shape.channels..];
-            for (sum, &x) in sums.iter_mut().zip(pixel) {
-                *sum = sum.add(x.to_acc());
-            }
-        });
         let count = T::Acc::from_f64(shape.count(place) as f64);
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = T::from_acc(sum.div(count));
+        for (strip, out) in out.chunks_mut(STRIP).enumerate() {
+            let mut sums = [T::Acc::ZERO; STRIP];
+            shape.for_pixels(volume, place, |pixel| {
+                let pixel = &input[pixel * shape.channels + strip * STRIP..][..out.len()];
+                for (sum, &x) in sums.iter_mut().zip(pixel) {
+                    *sum = sum.add(x.to_acc());
+                }
+            });
+            for (out, sum) in out.iter_mut().zip(sums) {
+                *out = T::from_acc(sum.div(count));
+            }
         }
     });
 }

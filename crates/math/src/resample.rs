@@ -3,10 +3,14 @@
 //! An [`Axis`] says, for every output position of one direction, which input positions it sees and with what weights. Its
 //! transpose is the axis of the gradient. [`lerp`] is the case of two neighbours, rounded as TensorFlow rounds it.
 
+use crate::num::isa::multiversion;
 use crate::par::{Par, rows_mut};
 
 /// Elements per task.
 const GRAIN: usize = 16 * 1024;
+
+/// What may be read behind a line, so that pixels of three channels are read as four.
+const PADDING: usize = 1;
 
 /// What the output positions of one direction see.
 #[derive(Clone, Debug, Default)]
@@ -87,26 +91,69 @@ pub fn resample(
     assert_eq!(input.len(), images * rows.input * in_len, "input");
     let grain = GRAIN.div_ceil(in_len + out_len);
     rows_mut(par, output, out_len, grain, |first, lines| {
-        let mut mixed = vec![0.0; in_len];
+        let mut mixed = vec![0.0; in_len + PADDING];
         for (line, out) in (first..).zip(lines.chunks_exact_mut(out_len)) {
             mixed.fill(0.0);
             for &(row, weight) in rows.taps(line % height) {
                 let from = (line / height * rows.input + row) * in_len;
-                for (sum, &x) in mixed.iter_mut().zip(&input[from..from + in_len]) {
-                    *sum += weight * x;
-                }
+                add_scaled(weight, &input[from..from + in_len], &mut mixed);
             }
-            for (x, pixel) in out.chunks_exact_mut(channels).enumerate() {
-                pixel.fill(0.0);
-                for &(column, weight) in columns.taps(x) {
-                    let from = &mixed[column * channels..(column + 1) * channels];
-                    for (sum, &x) in pixel.iter_mut().zip(from) {
-                        *sum += weight * x;
-                    }
-                }
+            match channels {
+                1 => mix_columns::<1, 1>(&mixed, columns, out),
+                3 => mix_columns::<3, 4>(&mixed, columns, out),
+                4 => mix_columns::<4, 4>(&mixed, columns, out),
+                _ => mix_any_columns(&mixed, columns, channels, out),
             }
         }
     });
+}
+
+#[inline(always)]
+fn add_scaled_body(weight: f32, line: &[f32], sums: &mut [f32]) {
+    for (sum, &x) in sums.iter_mut().zip(line) {
+        *sum += weight * x;
+    }
+}
+
+multiversion! { fn add_scaled(weight: f32, line: &[f32], sums: &mut [f32]) = add_scaled_body; }
+
+/// One line of pixels of `CHANNELS`, each summed up in a vector of `LANES`; `line` is [`PADDING`] longer than its pixels.
+fn mix_columns<const CHANNELS: usize, const LANES: usize>(
+    line: &[f32],
+    columns: &Axis,
+    out: &mut [f32],
+) {
+    let mut begin = 0;
+    for (pixel, &end) in out
+        .as_chunks_mut::<CHANNELS>()
+        .0
+        .iter_mut()
+        .zip(&columns.ends)
+    {
+        let mut sums = [0.0; LANES];
+        for &(column, weight) in &columns.taps[begin..end] {
+            let Some(from) = line[column * CHANNELS..].first_chunk::<LANES>() else {
+                continue;
+            };
+            for (sum, x) in sums.iter_mut().zip(from) {
+                *sum += weight * x;
+            }
+        }
+        pixel.copy_from_slice(&sums[..CHANNELS]);
+        begin = end;
+    }
+}
+
+fn mix_any_columns(line: &[f32], columns: &Axis, channels: usize, out: &mut [f32]) {
+    for (x, pixel) in out.chunks_exact_mut(channels).enumerate() {
+        pixel.fill(0.0);
+        for &(column, weight) in columns.taps(x) {
+            let from = &line[column * channels..(column + 1) * channels];
+            for (sum, &x) in pixel.iter_mut().zip(from) {
+                *sum += weight * x;
+            }
+        }
+    }
 }
 
 /// Between which two input positions an output position lies, and how far from the first.
@@ -137,19 +184,66 @@ pub fn lerp(
     channels: usize,
     out: &mut [f32],
 ) {
-    for (pixel, at) in out.chunks_exact_mut(channels).zip(columns) {
-        let Some(at) = at else {
-            pixel.fill(outside);
-            continue;
-        };
-        let (left, right) = (at.lower * channels, at.upper * channels);
-        for (c, out) in pixel.iter_mut().enumerate() {
-            let (tl, tr) = (top[left + c], top[right + c]);
-            let (bl, br) = (bottom[left + c], bottom[right + c]);
-            let top = tl + (tr - tl) * at.share;
-            let bottom = bl + (br - bl) * at.share;
-            *out = top + (bottom - top) * share;
+    match channels {
+        1 => lerp_pixels::<1, 1>([top, bottom], share, columns, outside, out),
+        3 => lerp_pixels::<3, 4>([top, bottom], share, columns, outside, out),
+        4 => lerp_pixels::<4, 4>([top, bottom], share, columns, outside, out),
+        _ => {
+            for (pixel, at) in out.chunks_exact_mut(channels).zip(columns) {
+                lerp_pixel([top, bottom], share, *at, outside, pixel);
+            }
         }
+    }
+}
+
+/// Pixels of `CHANNELS`, read as `LANES` where there are as many.
+fn lerp_pixels<const CHANNELS: usize, const LANES: usize>(
+    [top, bottom]: [&[f32]; 2],
+    share: f32,
+    columns: &[Option<Between>],
+    outside: f32,
+    out: &mut [f32],
+) {
+    let read = |line: &[f32], column: usize| {
+        let from = line.get(column * CHANNELS..)?;
+        from.first_chunk::<LANES>().copied()
+    };
+    let wide = |at: Between| {
+        let [tl, tr] = [read(top, at.lower)?, read(top, at.upper)?];
+        let [bl, br] = [read(bottom, at.lower)?, read(bottom, at.upper)?];
+        let mut mixed = [0.0; LANES];
+        for c in 0..LANES {
+            let top = tl[c] + (tr[c] - tl[c]) * at.share;
+            let bottom = bl[c] + (br[c] - bl[c]) * at.share;
+            mixed[c] = top + (bottom - top) * share;
+        }
+        Some(mixed)
+    };
+    for (pixel, at) in out.as_chunks_mut::<CHANNELS>().0.iter_mut().zip(columns) {
+        match at.and_then(wide) {
+            Some(mixed) => pixel.copy_from_slice(&mixed[..CHANNELS]),
+            None => lerp_pixel([top, bottom], share, *at, outside, pixel),
+        }
+    }
+}
+
+fn lerp_pixel(
+    [top, bottom]: [&[f32]; 2],
+    share: f32,
+    at: Option<Between>,
+    outside: f32,
+    pixel: &mut [f32],
+) {
+    let Some(at) = at else {
+        return pixel.fill(outside);
+    };
+    let (left, right) = (at.lower * pixel.len(), at.upper * pixel.len());
+    for (c, out) in pixel.iter_mut().enumerate() {
+        let (tl, tr) = (top[left + c], top[right + c]);
+        let (bl, br) = (bottom[left + c], bottom[right + c]);
+        let top = tl + (tr - tl) * at.share;
+        let bottom = bl + (br - bl) * at.share;
+        *out = top + (bottom - top) * share;
     }
 }
 
@@ -172,14 +266,64 @@ pub fn bilinear(
     }
     let grain = GRAIN.div_ceil(out_len);
     rows_mut(par, output, out_len, grain, |first, lines| {
+        // The two lines around the last one, stretched: those around the next are mostly the same.
+        let mut held = [usize::MAX; 2].map(|row| (row, vec![0.0; out_len]));
         for (line, out) in (first..).zip(lines.chunks_exact_mut(out_len)) {
             let (image, at) = (line / rows.len() * height, rows[line % rows.len()]);
-            let row = |y: usize| &input[(image + y) * in_len..(image + y + 1) * in_len];
-            let near = [row(at.lower), row(at.upper)];
-            lerp(near, at.share, columns, 0.0, channels, out);
+            if held[1].0 == image + at.lower {
+                held.swap(0, 1);
+            }
+            for ((row, stretched), y) in held.iter_mut().zip([at.lower, at.upper]) {
+                if *row != image + y {
+                    *row = image + y;
+                    let from = &input[*row * in_len..(*row + 1) * in_len];
+                    stretch(from, columns, channels, stretched);
+                }
+            }
+            blend(&held[0].1, &held[1].1, at.share, out);
         }
     });
 }
+
+/// Writes a line of another width; what `columns` has no place for becomes zero.
+fn stretch(line: &[f32], columns: &[Option<Between>], channels: usize, out: &mut [f32]) {
+    match channels {
+        1 => stretch_pixels::<1>(line, columns, out),
+        3 => stretch_pixels::<3>(line, columns, out),
+        4 => stretch_pixels::<4>(line, columns, out),
+        _ => {
+            for (pixel, at) in out.chunks_exact_mut(channels).zip(columns) {
+                lerp_pixel([line, line], 0.0, *at, 0.0, pixel);
+            }
+        }
+    }
+}
+
+fn stretch_pixels<const CHANNELS: usize>(
+    line: &[f32],
+    columns: &[Option<Between>],
+    out: &mut [f32],
+) {
+    let (line, _) = line.as_chunks::<CHANNELS>();
+    for (pixel, at) in out.as_chunks_mut::<CHANNELS>().0.iter_mut().zip(columns) {
+        *pixel = [0.0; CHANNELS];
+        if let Some(at) = at {
+            let (left, right) = (&line[at.lower], &line[at.upper]);
+            for c in 0..CHANNELS {
+                pixel[c] = left[c] + (right[c] - left[c]) * at.share;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn blend_body(top: &[f32], bottom: &[f32], share: f32, out: &mut [f32]) {
+    for ((out, top), bottom) in out.iter_mut().zip(top).zip(bottom) {
+        *out = top + (bottom - top) * share;
+    }
+}
+
+multiversion! { fn blend(top: &[f32], bottom: &[f32], share: f32, out: &mut [f32]) = blend_body; }
 
 #[cfg(test)]
 mod tests {
@@ -203,7 +347,12 @@ mod tests {
 
     #[test]
     fn lines_between_lines_are_those_of_their_taps() {
-        let input: Vec<f32> = (0..12).map(|i| (i * i % 7) as f32).collect();
+        (1..6).for_each(lines_of);
+    }
+
+    /// Shares are few bits long, so that no sum is rounded.
+    fn lines_of(channels: usize) {
+        let input: Vec<f32> = (0..6 * channels).map(|i| (i * i % 7) as f32).collect();
         let at = |lower, upper, share| Between {
             lower,
             upper,
@@ -216,10 +365,28 @@ mod tests {
         columns
             .iter()
             .for_each(|column| axes[1].push(column.taps()));
-        let (mut found, mut expected) = ([0.0; 12], [0.0; 12]);
+        let len = 6 * channels;
+        let (mut found, mut expected) = (vec![0.0; len], vec![0.0; len]);
+        let mut plain = vec![0.0; len];
         let places = columns.map(Some);
-        bilinear(&Serial, ([2, 3], &input), &rows, &places, 2, &mut found);
-        resample(&Serial, [&axes[0], &axes[1]], 2, &input, &mut expected);
-        assert_eq!(found, expected);
+        let image = ([2, 3], &input[..]);
+        bilinear(&Serial, image, &rows, &places, channels, &mut found);
+        resample(
+            &Serial,
+            [&axes[0], &axes[1]],
+            channels,
+            &input,
+            &mut expected,
+        );
+        for (at, sum) in plain.iter_mut().enumerate() {
+            let (pixel, c) = (at / channels, at % channels);
+            for (y, down) in rows[pixel / 3].taps() {
+                for (x, across) in columns[pixel % 3].taps() {
+                    *sum += input[(y * 3 + x) * channels + c] * down * across;
+                }
+            }
+        }
+        assert_eq!(found, plain, "{channels} channels");
+        assert_eq!(expected, plain, "{channels} channels");
     }
 }

@@ -64,13 +64,20 @@ pub const QUANTIZED: &[DType] = &[
     DType::QU16,
 ];
 
+/// The floats of eight bits that have kernels.
+pub const FLOATS8: &[DType] = &[DType::F8E5M2, DType::F8E4M3Fn];
+
+/// The integers of four bits, each in a byte of its own.
+pub const INTEGERS4: &[DType] = &[DType::I4, DType::U4];
+
 /// Everything that only data movement can handle as well: [`VALUES`], resource, variant, and the
-/// quantized and eight-bit float types as storage.
+/// quantized, eight-bit float and four-bit integer types as storage.
 pub const MOVABLE: &[DType] = dtypes![
     VALUES,
     &[DType::Resource, DType::Variant],
     QUANTIZED,
-    &[DType::F8E5M2, DType::F8E4M3Fn],
+    FLOATS8,
+    INTEGERS4,
 ];
 
 /// Floats and complex numbers.

@@ -160,8 +160,8 @@ fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     match (a.bytes(), b.bytes()) {
         (Some(a), Some(b)) => a == b,
         _ => match (
-            a.slice::<tensorfleet_tensor::Bytes>(),
-            b.slice::<tensorfleet_tensor::Bytes>(),
+            a.slice::<tensorfleet_tensor::TString>(),
+            b.slice::<tensorfleet_tensor::TString>(),
         ) {
             (Ok(a), Ok(b)) => a == b,
             _ => false,

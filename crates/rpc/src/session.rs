@@ -46,7 +46,7 @@ pub struct ConnectOptions {
 /// let session = Session::connect(server.target())?;
 /// session.extend(&g.finish().export()?)?;
 /// let fetched = session.run(&[], &[&name], &[])?;
-/// assert_eq!(fetched[0].slice::<tensorfleet_tensor::Bytes>()?[0], "Hello, distributed TensorFlow!");
+/// assert_eq!(fetched[0].slice::<tensorfleet_tensor::TString>()?[0], "Hello, distributed TensorFlow!");
 /// # Ok::<(), tensorfleet_status::Status>(())
 /// ```
 pub struct Session {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
@@ -83,7 +82,7 @@ pub fn write_element(tensor: &Tensor, index: usize, f: &mut dyn fmt::Write) -> f
             None => Ok(()),
         },
         DType::String => match tensor
-            .slice::<Bytes>()
+            .slice::<crate::TString>()
             .ok()
             .and_then(|values| values.get(index))
         {

@@ -3,13 +3,13 @@
 //! Arithmetic kernels are generic over `Element`; kernels that only move data are generic over
 //! `Word`, so that one instance serves every dtype of the same size (see [`by_word!`](crate::by_word)).
 
-use bytes::Bytes;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use crate::dtype::DType;
 use crate::resource::ResourceHandle;
 use crate::storage::Storage;
+use crate::tstring::TString;
 use crate::variant::Variant;
 
 mod sealed {
@@ -118,7 +118,7 @@ macro_rules! shared_elements {
     )*};
 }
 
-shared_elements! { Bytes => String, ResourceHandle => Resource, Variant => Variant }
+shared_elements! { TString => String, ResourceHandle => Resource, Variant => Variant }
 
 impl Word for bool {
     fn holds(dtype: DType) -> bool {
@@ -163,7 +163,7 @@ macro_rules! by_typed {
                 $body
             }
             $crate::DType::String => {
-                type $word = $crate::Bytes;
+                type $word = $crate::TString;
                 $body
             }
             $crate::DType::Resource => {

@@ -16,6 +16,7 @@ mod shape;
 mod storage;
 mod tensor;
 mod trim;
+mod tstring;
 mod variant;
 
 pub use buffer::{ALIGNMENT, Buffer, memory_usage, release_recycled, set_recycle_limit};
@@ -33,4 +34,5 @@ pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensorfleet_status::{Result, Status};
 pub use trim::{keep_freed_memory, trim_memory};
+pub use tstring::TString;
 pub use variant::{OpaqueVariant, TensorList, Variant, VariantObject};

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::buffer::Buffer;
 use crate::resource::ResourceHandle;
+use crate::tstring::TString;
 use crate::variant::Variant;
 
 /// Up to this many bytes live inside the tensor itself: scalars need no allocation and no counting.
@@ -26,7 +27,7 @@ pub enum Storage {
         len: u8,
     },
     Heap(Buffer),
-    String(Arc<Vec<Bytes>>),
+    String(Arc<Vec<TString>>),
     Resource(Arc<Vec<ResourceHandle>>),
     Variant(Arc<Vec<Variant>>),
 }

@@ -10,6 +10,7 @@ use crate::dtype::DType;
 use crate::element::{Element, Word};
 use crate::shape::Shape;
 use crate::storage::Storage;
+use crate::tstring::TString;
 
 /// No tensor may be larger than this many bytes; larger requests are RESOURCE_EXHAUSTED, not an abort.
 const MAX_BYTES: usize = 1 << 40;
@@ -49,7 +50,7 @@ impl Tensor {
         let elements = shape.elements();
         check_size(dtype, &shape)?;
         let storage = match dtype {
-            DType::String => repeated(Bytes::new(), elements),
+            DType::String => repeated(TString::new(), elements),
             DType::Resource => repeated(crate::ResourceHandle::default(), elements),
             DType::Variant => repeated(crate::Variant::default(), elements),
             // A recycled buffer may hold bytes that are no bools.
@@ -86,8 +87,8 @@ impl Tensor {
     }
 
     /// A rank-0 string tensor.
-    pub fn string(value: impl Into<Bytes>) -> Tensor {
-        Tensor::scalar::<Bytes>(value.into())
+    pub fn string(value: impl Into<TString>) -> Tensor {
+        Tensor::scalar::<TString>(value.into())
     }
 
     /// A tensor of these values in row-major order; their number must be the shape's.
@@ -168,7 +169,7 @@ impl Tensor {
         match &self.storage {
             Storage::String(values) => values
                 .iter()
-                .map(|value| value.len() + size_of::<Bytes>())
+                .map(|value| value.len() + size_of::<TString>())
                 .sum(),
             storage => storage.plain().map_or(0, <[u8]>::len),
         }
@@ -314,7 +315,7 @@ impl Tensor {
             });
         }
         let storage = match &self.storage {
-            Storage::String(values) => Bytes::store(values[from..from + len].to_vec()),
+            Storage::String(values) => TString::store(values[from..from + len].to_vec()),
             Storage::Resource(values) => Element::store(values[from..from + len].to_vec()),
             Storage::Variant(values) => Element::store(values[from..from + len].to_vec()),
             storage => {
@@ -334,7 +335,7 @@ impl Tensor {
     pub fn deep_copy(&self) -> Tensor {
         let storage = match &self.storage {
             Storage::Heap(buffer) => Storage::Heap(Buffer::copy_of(buffer.bytes())),
-            Storage::String(values) => Bytes::store(values.to_vec()),
+            Storage::String(values) => TString::store(values.to_vec()),
             storage => storage.clone(),
         };
         Tensor {
@@ -376,7 +377,7 @@ fn out_of_memory(dtype: DType, shape: &Shape) -> tensorfleet_status::Status {
 
 /// The byte size of such a tensor, if it may exist.
 fn check_size(dtype: DType, shape: &Shape) -> Result<usize> {
-    let element = dtype.size().unwrap_or(size_of::<Bytes>());
+    let element = dtype.size().unwrap_or(size_of::<TString>());
     match shape
         .elements()
         .checked_mul(element)

@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use tensorfleet::{Bytes, Graph, Result, Server, Session};
+use tensorfleet::{Graph, Result, Server, Session, TString};
 
 fn main() -> Result<()> {
     let g = Graph::new();
@@ -15,6 +15,6 @@ fn main() -> Result<()> {
     let server = Server::create_local(Default::default())?;
     let session = Session::connect(&g, server.target())?;
     let said = session.run(&hello)?;
-    println!("{}", String::from_utf8_lossy(&said.slice::<Bytes>()?[0]));
+    println!("{}", String::from_utf8_lossy(&said.slice::<TString>()?[0]));
     Ok(())
 }

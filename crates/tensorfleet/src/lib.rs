@@ -59,7 +59,7 @@ pub use tensorfleet_cluster::{ClusterSpec, ServerSpec};
 pub use tensorfleet_input as input;
 pub use tensorfleet_proto as proto;
 pub use tensorfleet_rpc::{LocalCluster, Server, ServerOptions};
-pub use tensorfleet_tensor::Bytes;
+pub use tensorfleet_tensor::{Bytes, TString};
 pub use tensorfleet_train as train;
 
 /// The tensor of a number, an array, a nested array, a slice, a vector or a text.

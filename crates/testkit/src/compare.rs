@@ -2,7 +2,7 @@
 
 use tensorfleet_graph::Exactness;
 use tensorfleet_status::Code;
-use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Tensor, bf16, f16};
+use tensorfleet_tensor::{Complex32, Complex64, DType, TString, Tensor, bf16, f16};
 
 use crate::cases::{Case, Expected};
 use crate::run::StepResult;
@@ -73,7 +73,7 @@ pub fn difference(want: &Tensor, got: &Tensor, exactness: Exactness) -> Option<S
         return None;
     }
     if want.dtype() == DType::String {
-        let (want, got) = (want.slice::<Bytes>().ok()?, got.slice::<Bytes>().ok()?);
+        let (want, got) = (want.slice::<TString>().ok()?, got.slice::<TString>().ok()?);
         return want
             .iter()
             .zip(got)

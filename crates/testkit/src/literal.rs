@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use tensorfleet_graph::example::{Data, Lit};
-use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Shape, Tensor, bf16, f16};
+use tensorfleet_math::cast::Float8;
+use tensorfleet_tensor::{Complex32, Complex64, DType, Shape, TString, Tensor, bf16, f16};
 
 /// The tensor that a literal stands for in this dtype.
 pub fn tensor(lit: &Lit, dtype: DType) -> Result<Tensor> {
@@ -64,11 +65,20 @@ pub fn tensor(lit: &Lit, dtype: DType) -> Result<Tensor> {
                 shape,
                 repeat(values, count)?
                     .into_iter()
-                    .map(|text| Bytes::copy_from_slice(text.as_bytes()))
+                    .map(|text| TString::copy_from_slice(text.as_bytes()))
                     .collect(),
             )?,
             _ => bail!("a string literal was expected"),
         },
+        // What has no arithmetic is stored as a type that has.
+        DType::QI8 => numbers!(|v| v as i8).reinterpreted(dtype)?,
+        DType::QU8 => numbers!(|v| v as u8).reinterpreted(dtype)?,
+        DType::QI16 => numbers!(|v| v as i16).reinterpreted(dtype)?,
+        DType::QU16 => numbers!(|v| v as u16).reinterpreted(dtype)?,
+        DType::QI32 => numbers!(|v| v as i32).reinterpreted(dtype)?,
+        DType::I4 | DType::U4 => numbers!(|v| v as i8 & 15).reinterpreted(dtype)?,
+        DType::F8E5M2 => numbers!(|v| Float8::E5M2.narrow(v, false)).reinterpreted(dtype)?,
+        DType::F8E4M3Fn => numbers!(|v| Float8::E4M3Fn.narrow(v, false)).reinterpreted(dtype)?,
         other => bail!("literals of dtype {other} cannot be written"),
     })
 }

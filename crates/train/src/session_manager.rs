@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tensorfleet_checkpoint::state::{STATE_FILE, named_checkpoint, read_state};
 use tensorfleet_client::{Graph, Output, Session, SessionOptions, Tensor};
 use tensorfleet_status::{Code, Result, deadline_exceeded, failed_precondition};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use crate::scaffold::FinalScaffold;
 
@@ -188,7 +188,7 @@ impl SessionManager {
             }
             Err(status) => return Err(status),
         };
-        let names = names.slice::<Bytes>()?;
+        let names = names.slice::<TString>()?;
         if names.is_empty() {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use tensorfleet_checkpoint::events::{EventsOptions, EventsWriter};
 use tensorfleet_proto::session_log::SessionStatus;
 use tensorfleet_proto::{Event, GraphDef, MetaGraphDef, SessionLog, Summary, event, summary};
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{Bytes, TString, Tensor};
 
 /// Writes one event file. Clones are handles of the same file.
 ///
@@ -74,9 +74,9 @@ impl FileWriter {
 
     /// What a summary op gave.
     pub fn add_summary(&self, serialized: &Tensor, step: i64) -> Result<()> {
-        let bytes = serialized.slice::<Bytes>()?.first().cloned();
+        let bytes = serialized.slice::<TString>()?.first().cloned();
         let bytes = bytes.ok_or_else(|| invalid_argument!("a summary must be one string"))?;
-        let summary = Summary::decode(bytes)
+        let summary = Summary::decode(Bytes::from(bytes))
             .map_err(|error| invalid_argument!("this is no summary: {error}"))?;
         self.add(step, event::What::Summary(summary))
     }

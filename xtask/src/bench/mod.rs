@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the same graphs timed in TensorFleet and in TensorFlow, in turns.
 //!
 //! The cases and the contract with the two timing programs stand in
-//! `tests/reference/bench_cases.py` and `bench.py`. For each case both programs are set up,
+//! `tests/reference/bench_cases.py`, `bench_breadth.py` and `bench.py`. For each case both programs are set up,
 //! then asked for rounds alternately, so that both meet the same load of the machine. What
 //! counts is the median over the rounds of TensorFlow's time divided by ours.
 
@@ -23,7 +23,7 @@ use side::Side;
 const USAGE: &str = "\
 usage: cargo xtask bench [PART…] [--rounds N] [--seconds S] [--update-docs] [--against-itself]
 
-Runs the cases whose name contains one of the parts, or all.
+Runs the cases whose name contains one of the parts, or all but `each_…`: those time many single ops.
   --rounds N         rounds of each side per case (5)
   --seconds S        length of a round (1)
   --update-docs      writes the table of docs/benchmarks.md

@@ -70,6 +70,7 @@ const PARTS: &[Part] = &[
                 "test",
                 "--doc",
                 "--workspace",
+                "--no-fail-fast",
                 "--quiet",
             ]))
         },

@@ -117,7 +117,7 @@ impl Merged {
                 ));
             }
         }
-        fs.create_dir_all(dir_name(destination))?;
+        fs.create_dir(dir_name(destination))?;
         let index = encode_index(count, &self.entries)?;
         let path = index_file_name(destination);
         if !fs.has_atomic_rename() {

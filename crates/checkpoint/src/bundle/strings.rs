@@ -5,13 +5,13 @@
 
 use bytes::Bytes;
 use tensorfleet_status::{Result, data_loss};
-use tensorfleet_tensor::{Shape, Tensor};
+use tensorfleet_tensor::{Shape, TString, Tensor};
 
 use crate::coding::{put_varint, take_u32, take_varint64};
 use crate::crc;
 
 /// What precedes the strings, and the running checksum behind it.
-pub(super) fn encode_lengths(values: &[Bytes]) -> (Vec<u8>, u32) {
+pub(super) fn encode_lengths(values: &[TString]) -> (Vec<u8>, u32) {
     let mut head = Vec::with_capacity(2 * values.len() + 4);
     let mut sum = 0;
     for value in values {
@@ -23,7 +23,7 @@ pub(super) fn encode_lengths(values: &[Bytes]) -> (Vec<u8>, u32) {
     (head, crc::extend(sum, &lengths_sum))
 }
 
-/// Decodes a stored string tensor; gives its unmasked checksum too. The strings share `stored`.
+/// Decodes a stored string tensor; gives its unmasked checksum too. Large strings share `stored`.
 pub(super) fn decode(stored: &Bytes, shape: Shape) -> Result<(Tensor, u32)> {
     let count = shape.elements();
     // Every string takes a length byte at least.
@@ -61,7 +61,7 @@ pub(super) fn decode(stored: &Bytes, shape: Shape) -> Result<(Tensor, u32)> {
             .and_then(|length| at.checked_add(length));
         match end.filter(|end| *end <= stored.len()) {
             Some(end) => {
-                values.push(stored.slice(at..end));
+                values.push(TString::part_of(stored, &stored[at..end]));
                 at = end;
             }
             None => return Err(data_loss!("strings are longer than the entry")),

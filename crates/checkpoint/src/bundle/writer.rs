@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tensorfleet_status::{Code, Result, Status, invalid_argument, unimplemented};
-use tensorfleet_tensor::{DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::entry::Entry;
 use super::index::encode_index;
@@ -41,14 +40,14 @@ pub struct BundleWriter {
 }
 
 impl BundleWriter {
-    /// Starts a checkpoint, making its directory if needed.
+    /// Starts a checkpoint, making its directory if needed; like in TensorFlow, what that is in must be there.
     pub fn create(prefix: &str) -> Result<BundleWriter> {
         BundleWriter::create_in(for_path(prefix)?, prefix)
     }
 
     /// Like [`create`](Self::create), in this filesystem.
     pub fn create_in(fs: Arc<dyn FileSystem>, prefix: &str) -> Result<BundleWriter> {
-        match fs.create_dir_all(dir_name(prefix)) {
+        match fs.create_dir(dir_name(prefix)) {
             // A file in the way is FAILED_PRECONDITION when the first file is written, as in TensorFlow.
             Err(status) if status.code() != Code::AlreadyExists => return Err(status),
             _ => {}
@@ -193,7 +192,7 @@ impl BundleWriter {
     fn write(&mut self, tensor: &Tensor) -> Result<u32> {
         match tensor.dtype() {
             DType::String => {
-                let values = tensor.slice::<Bytes>()?;
+                let values = tensor.slice::<TString>()?;
                 let (head, mut sum) = strings::encode_lengths(values);
                 self.append(0, &head)?;
                 for value in values {

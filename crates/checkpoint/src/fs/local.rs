@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use tensorfleet_status::{Result, out_of_range};
@@ -61,6 +62,15 @@ impl FileSystem for LocalFileSystem {
 
     fn delete_dir(&self, path: &str) -> Result<()> {
         fs::remove_dir(plain(path)).map_err(|error| io_status(path, &error))
+    }
+
+    fn create_dir(&self, path: &str) -> Result<()> {
+        match fs::create_dir(plain(path)) {
+            Err(error) if !Path::new(plain(path)).is_dir() && !plain(path).is_empty() => {
+                Err(io_status(path, &error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn create_dir_all(&self, path: &str) -> Result<()> {

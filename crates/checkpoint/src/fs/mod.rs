@@ -80,6 +80,9 @@ pub trait FileSystem: Send + Sync {
     /// Deletes an empty directory.
     fn delete_dir(&self, path: &str) -> Result<()>;
 
+    /// Creates a directory in one that exists; one that exists is fine.
+    fn create_dir(&self, path: &str) -> Result<()>;
+
     /// Creates a directory and its parents; one that exists is fine.
     fn create_dir_all(&self, path: &str) -> Result<()>;
 

@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use bytes::Bytes;
 use tensorfleet_checkpoint::bundle::{
     BundleReader, BundleWriter, ListedTensor, MergeOptions, merge, verify,
 };
 use tensorfleet_checkpoint::slice::TensorSlice;
-use tensorfleet_tensor::{Complex32, Complex64, DType, Tensor, Variant, bf16, f16};
+use tensorfleet_tensor::{Complex32, Complex64, DType, TString, Tensor, Variant, bf16, f16};
 
 use crate::golden;
 
@@ -58,12 +57,12 @@ fn check_sample(dtype: DType, tensor: &Tensor) {
         DType::Bool => values!(bool, |i| i % 2 == 1),
         DType::C64 => values!(Complex32, |i| Complex32::new(halves(i), i as f32)),
         DType::C128 => values!(Complex64, |i| Complex64::new(halves(i).into(), i as f64)),
-        DType::String => values!(Bytes, |i| {
+        DType::String => values!(TString, |i| {
             let mut text = format!("s{i}").repeat(i % 4).into_bytes();
             if i == 5 {
                 text.extend_from_slice(&[0, 0xff]);
             }
-            Bytes::from(text)
+            TString::from(text)
         }),
         DType::QU8 | DType::U4 => raw((0..count).map(|i| i as u8).collect()),
         DType::QI8 => raw((0..count)
@@ -118,7 +117,11 @@ fn every_dtype_is_read() {
     );
     assert_eq!(reader.read(b"empty").unwrap().shape().dims(), [0, 3]);
     assert_eq!(
-        reader.read(b"text").unwrap().to_scalar::<Bytes>().unwrap(),
+        reader
+            .read(b"text")
+            .unwrap()
+            .to_scalar::<TString>()
+            .unwrap(),
         "hi"
     );
     for i in 0..40 {

@@ -155,7 +155,7 @@ fn summaries_of_one_name_stay_apart() {
     );
     let all = summary::merge_all(&g).unwrap();
     let bytes = Session::new(&g).unwrap().run(&all).unwrap();
-    let text = String::from_utf8_lossy(&bytes.slice::<tensorfleet_tensor::Bytes>().unwrap()[0])
+    let text = String::from_utf8_lossy(&bytes.slice::<tensorfleet_tensor::TString>().unwrap()[0])
         .into_owned();
     assert!(
         text.contains("my_loss_1") && text.contains("hello"),

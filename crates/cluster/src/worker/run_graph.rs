@@ -10,6 +10,7 @@ use tensorfleet_tensor::Tensor;
 use tokio::sync::oneshot;
 
 use super::Worker;
+use super::exchange::Key;
 use super::graph::RegisteredGraph;
 use super::session::WorkerSession;
 use super::step::StepInput;
@@ -137,6 +138,9 @@ pub(super) async fn receive_all(
 ) -> Result<Vec<pb::NamedTensorProto>> {
     let mut tensors = Vec::with_capacity(keys.len());
     for name in keys {
+        // Nothing is ever sent under what is no key.
+        Key::parse(&name)
+            .map_err(|status| internal!("Failed to fetch outputs: {}", status.message()))?;
         let received = receive(rendezvous, &name).await?;
         if received.is_dead {
             return Err(invalid_argument!(

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tensorfleet_status::{Result, Status, invalid_argument, not_found};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 use super::fields::Record;
 use super::{Column, Csv};
@@ -91,7 +90,7 @@ impl Columns {
             });
         }
         if column.dtype == DType::String {
-            return Ok(Tensor::string(Bytes::copy_from_slice(field)));
+            return Ok(Tensor::string(TString::copy_from_slice(field)));
         }
         let text = std::str::from_utf8(field).unwrap_or("\u{fffd}").trim();
         let parsed = match column.dtype {

@@ -1,6 +1,6 @@
-use bytes::Bytes;
 use proptest::prelude::*;
 use tensorfleet_status::Code;
+use tensorfleet_tensor::TString;
 
 use super::*;
 use crate::element::Element;
@@ -24,12 +24,12 @@ fn read(text: impl AsRef<[u8]>, csv: Csv) -> Result<Vec<Element>, String> {
 fn strings(count: u8) -> Csv {
     let names = (b'a'..).take(count.into());
     names.fold(Csv::new().without_header(), |csv, name| {
-        csv.column_or(char::from(name).to_string(), Bytes::new())
+        csv.column_or(char::from(name).to_string(), TString::new())
     })
 }
 
-fn texts(elements: &[Element]) -> Vec<Vec<Bytes>> {
-    let text = |tensor: &Tensor| tensor.to_scalar::<Bytes>().unwrap();
+fn texts(elements: &[Element]) -> Vec<Vec<TString>> {
+    let text = |tensor: &Tensor| tensor.to_scalar::<TString>().unwrap();
     let texts = |element: &Element| element.tensors().iter().map(text).collect();
     elements.iter().map(texts).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! All messages are checked before memory is taken for their values; each value is copied once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use prost::Message;
 use tensorfleet_proto::Example;
 use tensorfleet_proto::feature::Kind;
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{DType, Element as Value, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element as Value, Shape, TString, Tensor};
 
 use super::feature_error;
 use super::spec::{ExampleSpec, Feature, Layout};
@@ -35,16 +36,16 @@ impl Parser {
     }
 
     /// The element of one Example.
-    pub(super) fn parse_one(&self, serialized: &Bytes, place: Place<'_>) -> Result<Element> {
+    pub(super) fn parse_one(&self, serialized: &TString, place: Place<'_>) -> Result<Element> {
         self.parse(std::slice::from_ref(serialized), Batch::One, place)
     }
 
     /// The element of a batch of Examples.
-    pub(super) fn parse_batch(&self, serialized: &[Bytes], place: Place<'_>) -> Result<Element> {
+    pub(super) fn parse_batch(&self, serialized: &[TString], place: Place<'_>) -> Result<Element> {
         self.parse(serialized, Batch::Many, place)
     }
 
-    fn parse(&self, serialized: &[Bytes], batch: Batch, place: Place<'_>) -> Result<Element> {
+    fn parse(&self, serialized: &[TString], batch: Batch, place: Place<'_>) -> Result<Element> {
         let examples = serialized.iter().enumerate();
         let examples = examples.map(|(row, bytes)| decode(bytes, row, place));
         let examples = examples.collect::<Result<Vec<Example>>>()?;
@@ -59,16 +60,16 @@ impl Parser {
             match feature.dtype {
                 DType::F32 => column.parse::<f32>(&mut tensors)?,
                 DType::I64 => column.parse::<i64>(&mut tensors)?,
-                _ => column.parse::<Bytes>(&mut tensors)?,
+                _ => column.parse::<TString>(&mut tensors)?,
             }
         }
         Ok(Element::with_names(tensors, Some(self.names.clone())))
     }
 }
 
-fn decode(bytes: &Bytes, row: usize, place: Place<'_>) -> Result<Example> {
-    // Decoding shares the bytes: string features are not copied.
-    Example::decode(bytes.clone()).map_err(|error| {
+fn decode(bytes: &TString, row: usize, place: Place<'_>) -> Result<Example> {
+    // Decoding shares the bytes of large Examples: their string features are not copied.
+    Example::decode(Bytes::from(bytes)).map_err(|error| {
         invalid_argument!(
             "{}: no tf.train.Example: {error}; were the records written as Examples?",
             place(row)
@@ -96,31 +97,31 @@ impl Batch {
 /// A type that features have values of.
 trait Listed: Value + PartialEq {
     /// The values, if they are of this type.
-    fn list(kind: &Kind) -> Option<&[Self]>;
+    fn list(kind: &Kind) -> Option<Cow<'_, [Self]>>;
 }
 
 impl Listed for f32 {
-    fn list(kind: &Kind) -> Option<&[f32]> {
+    fn list(kind: &Kind) -> Option<Cow<'_, [f32]>> {
         match kind {
-            Kind::FloatList(list) => Some(&list.value),
+            Kind::FloatList(list) => Some(Cow::Borrowed(&list.value)),
             _ => None,
         }
     }
 }
 
 impl Listed for i64 {
-    fn list(kind: &Kind) -> Option<&[i64]> {
+    fn list(kind: &Kind) -> Option<Cow<'_, [i64]>> {
         match kind {
-            Kind::Int64List(list) => Some(&list.value),
+            Kind::Int64List(list) => Some(Cow::Borrowed(&list.value)),
             _ => None,
         }
     }
 }
 
-impl Listed for Bytes {
-    fn list(kind: &Kind) -> Option<&[Bytes]> {
+impl Listed for TString {
+    fn list(kind: &Kind) -> Option<Cow<'_, [TString]>> {
         match kind {
-            Kind::BytesList(list) => Some(&list.value),
+            Kind::BytesList(list) => Some(list.value.iter().map(TString::from).collect()),
             _ => None,
         }
     }
@@ -155,7 +156,7 @@ impl<'a> Column<'a> {
     }
 
     /// The values of each Example; `None` where it does not have the feature.
-    fn rows<T: Listed>(&self) -> Result<Vec<Option<&'a [T]>>> {
+    fn rows<T: Listed>(&self) -> Result<Vec<Option<Cow<'a, [T]>>>> {
         let rows = self.examples.iter().enumerate();
         rows.map(|(row, example)| {
             let features = example.features.as_ref();
@@ -183,7 +184,7 @@ impl<'a> Column<'a> {
         let rows = self.rows::<T>()?;
         let mut filled = Vec::with_capacity(rows.len());
         for (row, values) in rows.into_iter().enumerate() {
-            let Some(values) = values.or(default) else {
+            let Some(values) = values.or(default.map(Cow::Borrowed)) else {
                 return Err(self.error(row, self.missing(row)));
             };
             if values.len() != row_shape.elements() {
@@ -205,7 +206,7 @@ impl<'a> Column<'a> {
 
     fn padded<T: Listed>(&self) -> Result<Tensor> {
         let rows = self.rows::<T>()?;
-        let rows: Vec<&[T]> = rows.into_iter().map(Option::unwrap_or_default).collect();
+        let rows: Vec<Cow<'_, [T]>> = rows.into_iter().map(Option::unwrap_or_default).collect();
         let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0);
         let shape = self.batch.shape(rows.len(), &[longest as i64])?;
         let mut out = Tensor::zeros(T::DTYPE, shape)?;
@@ -216,7 +217,7 @@ impl<'a> Column<'a> {
     /// Indices, values and shape.
     fn sparse<T: Listed>(&self) -> Result<[Tensor; 3]> {
         let rows = self.rows::<T>()?;
-        let rows: Vec<&[T]> = rows.into_iter().map(Option::unwrap_or_default).collect();
+        let rows: Vec<Cow<'_, [T]>> = rows.into_iter().map(Option::unwrap_or_default).collect();
         let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0);
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for (row, row_values) in rows.iter().enumerate() {
@@ -256,12 +257,12 @@ impl<'a> Column<'a> {
 }
 
 /// Puts each row to the front of its stretch of `len` values.
-fn place_rows<T: Clone>(out: &mut [T], len: usize, rows: &[&[T]]) {
+fn place_rows<T: Clone>(out: &mut [T], len: usize, rows: &[Cow<'_, [T]>]) {
     if len == 0 {
         return;
     }
     for (target, row) in out.chunks_exact_mut(len).zip(rows) {
-        for (target, value) in target.iter_mut().zip(*row) {
+        for (target, value) in target.iter_mut().zip(row.iter()) {
             target.clone_from(value);
         }
     }

@@ -7,7 +7,7 @@ use tensorfleet_checkpoint::record::RecordWriter;
 use tensorfleet_proto::feature::Kind;
 use tensorfleet_proto::{BytesList, Example, Feature, Features, FloatList, Int64List};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 use crate::element::Element;
 
@@ -66,7 +66,7 @@ fn kind(tensor: &Tensor) -> Result<Kind> {
             value: tensor.slice::<f32>()?.to_vec(),
         })),
         DType::String => Ok(Kind::BytesList(BytesList {
-            value: tensor.slice::<Bytes>()?.to_vec(),
+            value: tensor.slice::<TString>()?.iter().map(Bytes::from).collect(),
         })),
         DType::I64 => integers(tensor.slice::<i64>()?.to_vec()),
         DType::I32 => integers(

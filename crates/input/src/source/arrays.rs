@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn slices_keep_names_types_and_memory() {
         let x = Tensor::zeros(DType::F64, Shape::new(&[4, 3]).unwrap()).unwrap();
-        let name = Tensor::vector(&["a", "b", "c", "d"].map(bytes::Bytes::from));
+        let name = Tensor::vector(&["a", "b", "c", "d"].map(tensorfleet_tensor::TString::from));
         let flag = Tensor::vector(&[true, false, true, false]);
         let whole = Element::named([("x", x.clone()), ("name", name), ("flag", flag)]);
         let data = Dataset::from_tensor_slices(whole).unwrap();
@@ -89,7 +89,7 @@ mod tests {
             third
                 .get("name")
                 .unwrap()
-                .to_scalar::<bytes::Bytes>()
+                .to_scalar::<tensorfleet_tensor::TString>()
                 .unwrap(),
             "c"
         );

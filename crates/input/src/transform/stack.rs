@@ -150,7 +150,8 @@ fn paste<W: Word>(from: &[W], from_dims: &[i64], to: &mut [W], to_dims: &[i64]) 
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
+
+    use tensorfleet_tensor::TString;
 
     use super::*;
 
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(out.slice::<bool>().unwrap(), [true, false]);
         let texts = [Tensor::string("a"), Tensor::string("b")];
         let out = stacked(&texts, Rows::Padded).unwrap();
-        assert_eq!(out.slice::<Bytes>().unwrap(), ["a", "b"]);
+        assert_eq!(out.slice::<TString>().unwrap(), ["a", "b"]);
         let empty = stacked(&[matrix(0, 3, 0), matrix(0, 3, 0)], Rows::Equal).unwrap();
         assert_eq!(empty.shape().dims(), [2, 0, 3]);
     }
@@ -187,11 +188,11 @@ mod tests {
         let expected = [1, 2, 3, 0, 0, 0, 4, 5, 0, 6, 7, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(out.slice::<i32>().unwrap(), expected);
         let texts = [
-            Tensor::vector(&[Bytes::from("a")]),
-            Tensor::vector::<Bytes>(&[]),
+            Tensor::vector(&[TString::from("a")]),
+            Tensor::vector::<TString>(&[]),
         ];
         let out = stacked(&texts, Rows::Padded).unwrap();
-        assert_eq!(out.slice::<Bytes>().unwrap(), ["a", ""]);
+        assert_eq!(out.slice::<TString>().unwrap(), ["a", ""]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Workers that share files.
 
 use tensorfleet_input::{Csv, Dataset, Element, ExampleSpec, write_examples};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 use crate::{sorted, values};
 
@@ -31,7 +31,7 @@ fn workers_divide_files_and_read_them_in_turns() {
     for worker in 0..2 {
         let data = Dataset::from_files(&pattern).unwrap().shard(2, worker);
         let data = data.interleave(2, 3, |file| {
-            let path = file.at(0)?.to_scalar::<Bytes>()?;
+            let path = file.at(0)?.to_scalar::<TString>()?;
             Dataset::from_examples(String::from_utf8_lossy(&path).as_ref(), spec())
         });
         let mine = values(&data);

@@ -13,7 +13,7 @@ use tensorfleet_input::object_store::path::Path;
 use tensorfleet_input::object_store::{ObjectStoreExt, PutPayload};
 use tensorfleet_input::{Csv, Dataset, Paths, register_object_store};
 use tensorfleet_status::{Code, Status};
-use tensorfleet_tensor::{Bytes, DType};
+use tensorfleet_tensor::{DType, TString};
 
 use server::Server;
 
@@ -50,11 +50,11 @@ fn objects() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn strings(paths: impl Into<Paths>) -> Vec<Bytes> {
+fn strings(paths: impl Into<Paths>) -> Vec<TString> {
     let dataset = Dataset::from_records(paths).unwrap();
     let records = dataset.iter().map(|element| element.unwrap());
     records
-        .map(|element| element.at(0).unwrap().to_scalar::<Bytes>().unwrap())
+        .map(|element| element.at(0).unwrap().to_scalar::<TString>().unwrap())
         .collect()
 }
 
@@ -87,7 +87,7 @@ fn check_files(base: &str) {
     assert_eq!(y.collect::<Vec<_>>(), [2.0, 4.0]);
     let lengths: Vec<usize> = strings(at("large.tfrecord"))
         .iter()
-        .map(Bytes::len)
+        .map(TString::len)
         .collect();
     assert_eq!(lengths, [LARGE; 9]);
     let missing = at("missing.tfrecord");

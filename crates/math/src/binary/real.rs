@@ -7,7 +7,7 @@ use crate::broadcast::BLOCK;
 use crate::num::convert::{HalfOrSingle, half2};
 use crate::num::isa::{Isa, Kernel2, Map2, Over2, Swapped, kernel2, kernel2_over, scalar2};
 use crate::num::{Real, lanes};
-use crate::unary::{SELU_ALPHA, SELU_SCALE};
+use crate::unary::{SELU_ALPHA, SELU_SCALE, Unary, UnaryElement};
 
 /// Declares lane types and the two tables. Each line: op, arguments, then as in the table of unary ops. A single
 /// expression serves both types where it can.
@@ -157,7 +157,9 @@ macro_rules! half {
             }
 
             fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
-                if let Some(kernel) = $table(op) {
+                if let Some(log) = log_of(op) {
+                    times_log(log, x, y, out);
+                } else if let Some(kernel) = $table(op) {
                     kernel(x, y, out);
                 } else if let Some(kernel) = table_f32(op) {
                     through_f32(x, y, out, kernel);
@@ -171,6 +173,29 @@ half!(f16 table_f16, bf16 none);
 
 fn none<T>(_: Binary) -> Option<Kernel2<T>> {
     None
+}
+
+/// The logarithm that halves are multiplied by.
+fn log_of(op: Binary) -> Option<Unary> {
+    match op {
+        Binary::Xlogy => Some(Unary::Log),
+        Binary::Xlog1py => Some(Unary::Log1p),
+        _ => None,
+    }
+}
+
+/// `x · log(y)` with the logarithm rounded to a half before it is multiplied: TensorFlow's value, and that of the two ops.
+fn times_log<T: UnaryElement + BinaryElement>(log: Unary, x: &[T], y: &[T], out: &mut [T]) {
+    let mut logs = [T::default(); BLOCK];
+    for ((x, y), out) in x
+        .chunks(BLOCK)
+        .zip(y.chunks(BLOCK))
+        .zip(out.chunks_mut(BLOCK))
+    {
+        let logs = &mut logs[..y.len()];
+        UnaryElement::run(log, y, logs);
+        BinaryElement::run(Binary::MulNoNan, logs, x, out);
+    }
 }
 
 /// Loops that widen and round within registers, for the functions that take no longer than that.

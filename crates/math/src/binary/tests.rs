@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::num::{Float, Num, Real};
 use crate::par::{Pool, Serial};
+use crate::unary::{self, Unary};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -318,6 +319,27 @@ fn integers_as_tensorflow() {
         both(Binary::LogicalOr, &[false, true], &[false, false]).unwrap(),
         [false, true]
     );
+}
+
+#[test]
+fn logarithms_of_halves_are_rounded_before_they_are_multiplied() {
+    let x: Vec<f16> = (0..2000)
+        .map(|i| f16::from_f32(i as f32 * 0.37 - 90.0))
+        .collect();
+    let y: Vec<f16> = (0..2000)
+        .map(|i| f16::from_f32(i as f32 * 0.013 - 0.5))
+        .collect();
+    for (op, log) in [(Binary::Xlogy, Unary::Log), (Binary::Xlog1py, Unary::Log1p)] {
+        let mut logs = vec![f16::ZERO; y.len()];
+        unary::apply(&Serial, log, &y, &mut logs).unwrap();
+        let (got, want) = (both(op, &x, &y), both(Binary::Mul, &x, &logs));
+        for (got, want) in got.unwrap().iter().zip(want.unwrap()) {
+            assert!(
+                *got == want || got.is_nan() && want.is_nan(),
+                "{op:?}: {got} {want}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Floats to integers by the processor's own conversion, which truncates and gives `i32::MIN` for all that does not fit.
+//! Floats to integers by the processor's own conversion, which truncates and gives the lowest integer for all that does not fit.
 
 use std::arch::x86_64::*;
 
@@ -14,6 +14,23 @@ pub(super) fn to_i32(x: &[f32], out: &mut [i32]) {
         let integers = truncated(block);
         // SAFETY: `to` has room for the eight integers that are written.
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), integers) };
+    }
+    for (to, x) in last.iter_mut().zip(rest) {
+        *to = x.to_int();
+    }
+}
+
+/// Converts `x`, as long as the shorter slice.
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) fn to_i64(x: &[f32], out: &mut [i64]) {
+    let n = x.len().min(out.len());
+    let (blocks, rest) = x[..n].as_chunks::<8>();
+    let (to, last) = out[..n].as_chunks_mut::<8>();
+    for (to, block) in to.iter_mut().zip(blocks) {
+        // SAFETY: there are the eight floats that are read.
+        let integers = _mm512_cvttps_epi64(unsafe { _mm256_loadu_ps(block.as_ptr()) });
+        // SAFETY: `to` has room for the eight integers that are written.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), integers) };
     }
     for (to, x) in last.iter_mut().zip(rest) {
         *to = x.to_int();

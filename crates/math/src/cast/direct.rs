@@ -50,7 +50,7 @@ pub(super) fn run(x: Slice<'_>, out: &mut SliceMut<'_>, truncate: bool) -> bool 
         I64 F32 kernel1::<i64, f32, As>();
         F64 I32 kernel1::<f64, i32, As>();
         F32 I32 f32_to_i32();
-        F32 I64 kernel1::<f32, i64, As>();
+        F32 I64 f32_to_i64();
         F32 U8 f32_to_u8();
         F32 F64 kernel1::<f32, f64, As>();
         F32 Bool kernel1::<f32, bool, As>();
@@ -76,6 +76,15 @@ fn f32_to_i32() -> Kernel1<f32, i32> {
         return |x, out| unsafe { super::avx2::to_i32(x, out) };
     }
     kernel1::<f32, i32, As>()
+}
+
+fn f32_to_i64() -> Kernel1<f32, i64> {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx512 {
+        // SAFETY: the level says that this machine has AVX-512.
+        return |x, out| unsafe { super::avx2::to_i64(x, out) };
+    }
+    kernel1::<f32, i64, As>()
 }
 
 fn f32_to_u8() -> Kernel1<f32, u8> {

@@ -24,11 +24,13 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod direct;
+mod float8;
 mod hub;
 mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use float8::Float8;
 use half::{bf16, f16};
 use num_complex::Complex;
 

@@ -1,26 +1,15 @@
-//! Lines of an array taken into bundles, transformed and put back, by all threads.
+//! Lines of an array taken out, transformed and put back, by all threads.
 
 use num_complex::Complex;
 
-use super::passes::pieces;
-use super::plan::Bundle;
+use super::lanes::{Cell, LANES, cells, load, pick, store};
+use super::plan::{Bundle, SideBySide};
 use super::{Direction, Plan, Real};
 use crate::disjoint::Disjoint;
 use crate::par::Par;
 
-/// Lines from this length on fill vectors by themselves.
-const LONG: usize = 512;
-/// More lines side by side are of no use.
-const WIDEST: usize = 16;
-
-/// How many lines of this length go into a bundle, of `lines` that may.
-pub(super) fn width(len: usize, lines: usize) -> usize {
-    if len < LONG {
-        WIDEST.min(lines.max(1))
-    } else {
-        1
-    }
-}
+/// Numbers per task.
+const GRAIN: usize = 16 * 1024;
 
 /// Transforms every line of `data` in place and multiplies it by `scale`: `data` is `[…, plan.len(), inner]`, a line is
 /// along the middle one.
@@ -42,116 +31,169 @@ pub fn lines<T: Real>(
     }
     assert_eq!(data.len() % block, 0, "no whole number of blocks");
     let blocks = data.len() / block;
-    // Neighbours are lines of one block, or whole blocks if these have but one line.
-    let (rows, cols) = if inner == 1 {
-        (1, blocks)
-    } else {
-        (blocks, inner)
-    };
-    let width = width(len, cols);
-    let per_row = cols.div_ceil(width);
     let scale = T::of(scale);
+    let lines = if inner == 1 { blocks } else { inner };
+    match plan.side_by_side(lines) {
+        Some(way) if inner == 1 => rows(par, way, data, len, direction, scale),
+        Some(way) => columns(par, way, data, [len, inner], direction, scale),
+        None => one_by_one(par, plan, data, inner, direction, scale),
+    }
+}
+
+/// How many bundles of lines of this length a task takes.
+pub(super) fn bundles_per_task(len: usize) -> usize {
+    (GRAIN / (LANES * len.max(1))).max(1)
+}
+
+/// Runs `body` with the number of each bundle, cells for its transform and spare ones: a spectrum's half has one more.
+pub(super) fn each_bundle<T: Real>(
+    par: &dyn Par,
+    count: usize,
+    way: SideBySide<'_, T>,
+    body: impl Fn(usize, &mut [Cell<T>], &mut [Cell<T>]) + Sync,
+) {
+    let (room, spare) = (way.room(), way.room() + 1);
+    par.for_each(count, bundles_per_task(room), &|range| {
+        T::with_room(0, room * 2 * LANES, |first| {
+            T::with_room(1, spare * 2 * LANES, |second| {
+                for at in range {
+                    body(at, cells(first), cells(second));
+                }
+            });
+        });
+    });
+}
+
+/// Lines one behind the other.
+fn rows<T: Real>(
+    par: &dyn Par,
+    way: SideBySide<'_, T>,
+    data: &mut [Complex<T>],
+    len: usize,
+    direction: Direction,
+    scale: T,
+) {
+    let count = data.len() / len;
+    let places = way.places(direction);
+    let data = Disjoint::new(data);
+    each_bundle(par, count.div_ceil(LANES), way, |at, cells, spare| {
+        let lines = LANES.min(count - at * LANES);
+        // SAFETY: each line belongs to one bundle only.
+        let rows = numbers_mut(unsafe { data.slice(at * LANES * len, lines * len) });
+        let flat = cells.as_flattened_mut().as_flattened_mut();
+        T::transpose((rows, 2 * len), [lines, 2 * len], (flat, LANES));
+        way.run(cells, spare);
+        let mut block = [[[T::of(0.0); LANES]; 2]; LANES];
+        for (number, places) in places.chunks(LANES).enumerate() {
+            pick(cells, places, scale, &mut block);
+            store_block(&block[..places.len()], lines, (rows, 2 * len), number);
+        }
+    });
+}
+
+/// Puts cells, of which a bundle has [`LANES`] in each block, into the rows of their lines.
+pub(super) fn store_block<T: Real>(
+    cells: &[Cell<T>],
+    lines: usize,
+    rows: (&mut [T], usize),
+    number: usize,
+) {
+    let (rows, row_len) = rows;
+    let flat = cells.as_flattened().as_flattened();
+    let to = &mut rows[number * 2 * LANES..];
+    T::transpose((flat, LANES), [2 * cells.len(), lines], (to, row_len));
+}
+
+/// Lines side by side.
+fn columns<T: Real>(
+    par: &dyn Par,
+    way: SideBySide<'_, T>,
+    data: &mut [Complex<T>],
+    [len, inner]: [usize; 2],
+    direction: Direction,
+    scale: T,
+) {
+    let per_block = inner.div_ceil(LANES);
+    let count = data.len() / (len * inner) * per_block;
+    let places = way.places(direction);
+    let data = Disjoint::new(data);
+    each_bundle(par, count, way, |at, cells, spare| {
+        let first = at % per_block * LANES;
+        let lines = LANES.min(inner - first);
+        let row = |j: usize| {
+            let from = (at / per_block * len + j) * inner + first;
+            // SAFETY: each line belongs to one bundle only, and one row at a time is alive in it.
+            unsafe { data.slice(from, lines) }
+        };
+        for (j, cell) in cells.iter_mut().enumerate().take(len) {
+            load(row(j), cell);
+        }
+        way.run(cells, spare);
+        for (k, place) in places.iter().enumerate() {
+            store(&cells[*place as usize], scale, row(k));
+        }
+    });
+}
+
+/// Long lines, which fill vectors by themselves.
+fn one_by_one<T: Real>(
+    par: &dyn Par,
+    plan: &Plan<T>,
+    data: &mut [Complex<T>],
+    inner: usize,
+    direction: Direction,
+    scale: T,
+) {
+    let len = plan.len();
+    let count = data.len() / len;
     let is_inverse = direction == Direction::Inverse;
     let data = Disjoint::new(data);
-    par.for_each(rows * per_row, 1, &|range| {
-        let (mut bundle, mut spare) = (Bundle::new(), Bundle::new());
+    par.for_each(count, 1, &|range| {
+        let (mut line, mut spare) = (Bundle::new(), Bundle::new());
         for at in range {
-            let (row, first) = (at / per_row, at % per_row * width);
-            let width = width.min(cols - first);
-            bundle.resize(len * width);
-            let piece = |from: usize, len: usize| {
-                // SAFETY: each line belongs to one bundle only, and one piece at a time is alive in it.
-                unsafe { data.slice(from, len) }
+            let piece = |j: usize, len: usize| {
+                let first = at / inner * plan.len() * inner + at % inner;
+                // SAFETY: each number belongs to one line only, and one piece at a time is alive in it.
+                unsafe { data.slice(first + j * inner, len) }
             };
-            if inner == 1 {
-                load_rows(piece(first * len, width * len), width, &mut bundle);
-            } else {
-                let rows = bundle.re.chunks_exact_mut(width);
-                let rows = rows.zip(bundle.im.chunks_exact_mut(width));
-                for (j, (re, im)) in rows.enumerate() {
-                    load(piece(row * block + j * inner + first, width), re, im);
+            // Without a step between them they are one piece.
+            let (pieces, each) = if inner == 1 { (1, len) } else { (len, 1) };
+            line.resize(len);
+            for j in 0..pieces {
+                let range = j * each..(j + 1) * each;
+                let (re, im) = (&mut line.re[range.clone()], &mut line.im[range]);
+                for ((re, im), value) in re.iter_mut().zip(im).zip(&*piece(j, each)) {
+                    (*re, *im) = (value.re, value.im);
                 }
             }
             if is_inverse {
-                bundle.swap();
+                line.swap();
             }
-            plan.run(&mut bundle, &mut spare, width);
+            plan.run(&mut line, &mut spare);
             if is_inverse {
-                bundle.swap();
+                line.swap();
             }
-            if inner == 1 {
-                store_rows(&bundle, width, scale, piece(first * len, width * len));
-            } else {
-                let rows = bundle.re.chunks_exact(width);
-                let rows = rows.zip(bundle.im.chunks_exact(width));
-                for (j, (re, im)) in rows.enumerate() {
-                    store(re, im, scale, piece(row * block + j * inner + first, width));
+            for j in 0..pieces {
+                let range = j * each..(j + 1) * each;
+                let parts = line.re[range.clone()].iter().zip(&line.im[range]);
+                for ((re, im), value) in parts.zip(piece(j, each)) {
+                    *value = Complex::new(*re * scale, *im * scale);
                 }
             }
         }
     });
 }
 
-fn load<T: Real>(from: &[Complex<T>], re: &mut [T], im: &mut [T]) {
-    for ((re, im), value) in re.iter_mut().zip(im).zip(from) {
-        (*re, *im) = (value.re, value.im);
-    }
+/// Real and imaginary parts in turn.
+pub(super) fn numbers_mut<T: Real>(values: &mut [Complex<T>]) -> &mut [T] {
+    let len = values.len() * 2;
+    // SAFETY: a complex number is two floats, one behind the other, by `repr(C)`.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<T>(), len) }
 }
 
-fn store<T: Real>(re: &[T], im: &[T], scale: T, to: &mut [Complex<T>]) {
-    for ((re, im), value) in re.iter().zip(im).zip(to) {
-        *value = Complex::new(*re * scale, *im * scale);
-    }
-}
-
-/// Puts `width` lines, one after the other in `from`, side by side.
-fn load_rows<T: Real>(from: &[Complex<T>], width: usize, to: &mut Bundle<T>) {
-    if width == 1 {
-        return load(from, &mut to.re, &mut to.im);
-    }
-    let len = from.len() / width;
-    if width == WIDEST {
-        let rows: [&[Complex<T>]; WIDEST] =
-            std::array::from_fn(|line| &from[line * len..(line + 1) * len]);
-        let (re, _) = to.re.as_chunks_mut::<WIDEST>();
-        let (im, _) = to.im.as_chunks_mut::<WIDEST>();
-        for (j, (re, im)) in re.iter_mut().zip(im).enumerate().take(len) {
-            for line in 0..WIDEST {
-                (re[line], im[line]) = (rows[line][j].re, rows[line][j].im);
-            }
-        }
-        return;
-    }
-    for (line, from) in from.chunks_exact(len).enumerate() {
-        for (j, value) in from.iter().enumerate() {
-            to.re[j * width + line] = value.re;
-            to.im[j * width + line] = value.im;
-        }
-    }
-}
-
-/// The opposite of [`load_rows`].
-fn store_rows<T: Real>(from: &Bundle<T>, width: usize, scale: T, to: &mut [Complex<T>]) {
-    if width == 1 {
-        return store(&from.re, &from.im, scale, to);
-    }
-    let len = to.len() / width;
-    if width == WIDEST {
-        let rows: [&mut [Complex<T>]; WIDEST] = pieces(to, len);
-        let (re, _) = from.re.as_chunks::<WIDEST>();
-        let (im, _) = from.im.as_chunks::<WIDEST>();
-        for (j, (re, im)) in re.iter().zip(im).enumerate().take(len) {
-            for line in 0..WIDEST {
-                rows[line][j] = Complex::new(re[line] * scale, im[line] * scale);
-            }
-        }
-        return;
-    }
-    for (line, to) in to.chunks_exact_mut(len).enumerate() {
-        let re = from.re.iter().skip(line).step_by(width);
-        let im = from.im.iter().skip(line).step_by(width);
-        for ((re, im), value) in re.zip(im).zip(to) {
-            *value = Complex::new(*re * scale, *im * scale);
-        }
-    }
+/// As [`numbers_mut`], for reading.
+pub(super) fn numbers<T: Real>(values: &[Complex<T>]) -> &[T] {
+    let len = values.len() * 2;
+    // SAFETY: as in `numbers_mut`.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<T>(), len) }
 }

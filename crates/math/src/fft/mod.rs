@@ -1,8 +1,8 @@
 //! Discrete Fourier transforms of any length, many lines at a time.
 //!
 //! A [`Plan`] holds what depends on the length alone and is made once. Real and imaginary parts are kept apart, and short lines
-//! are taken in bundles that lie side by side, so that every loop runs over neighbours whatever the length is made of; bundles
-//! are shared among threads. Lines never mix: what is not finite in one stays there.
+//! are taken sixteen at a time, one in each lane of the vectors, so that every loop runs over neighbours whatever the length is
+//! made of; few long lines are taken one by one, and passes run along them. Threads share lines. Lines never mix: what is not finite in one stays there.
 //!
 //! ```
 //! use num_complex::Complex;
@@ -17,9 +17,11 @@
 
 mod bundle;
 mod chirp;
+mod lanes;
 mod passes;
 mod plan;
 mod real;
+mod room;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +40,7 @@ pub trait Real:
     + Sub<Output = Self>
     + Mul<Output = Self>
     + Neg<Output = Self>
+    + room::Lane
     + 'static
 {
     /// The nearest value.

@@ -75,7 +75,7 @@ multiversion! {
 
 /// Two complex numbers multiplied.
 #[inline(always)]
-fn times<T: Real>(x: [T; 2], y: [T; 2]) -> [T; 2] {
+pub(super) fn times<T: Real>(x: [T; 2], y: [T; 2]) -> [T; 2] {
     [x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]]
 }
 
@@ -220,9 +220,19 @@ macro_rules! butterfly {
     };
 }
 
-butterfly!(halves, 2, |[a, b]| [plus(a, b), minus(a, b)]);
-butterfly!(thirds, 3, odd(roots()));
-butterfly!(quarters, 4, |[a, b, c, d]| {
+butterfly!(halves, 2, butterfly2);
+butterfly!(thirds, 3, odd(radix_roots()));
+butterfly!(quarters, 4, butterfly4);
+butterfly!(fifths, 5, odd(radix_roots()));
+butterfly!(sevenths, 7, odd(radix_roots()));
+
+#[inline(always)]
+pub(super) fn butterfly2<T: Real>([a, b]: [[T; 2]; 2]) -> [[T; 2]; 2] {
+    [plus(a, b), minus(a, b)]
+}
+
+#[inline(always)]
+pub(super) fn butterfly4<T: Real>([a, b, c, d]: [[T; 2]; 4]) -> [[T; 2]; 4] {
     let (even, odd) = (plus(a, c), plus(b, d));
     let (left, [x, y]) = (minus(a, c), minus(b, d));
     let right = [y, -x];
@@ -232,18 +242,18 @@ butterfly!(quarters, 4, |[a, b, c, d]| {
         minus(even, odd),
         minus(left, right),
     ]
-});
-butterfly!(fifths, 5, odd(roots()));
-butterfly!(sevenths, 7, odd(roots()));
+}
 
 /// The roots of a butterfly.
-fn roots<T: Real, const R: usize>() -> [[T; 2]; R] {
+pub(super) fn radix_roots<T: Real, const R: usize>() -> [[T; 2]; R] {
     std::array::from_fn(|k| root(k as u64, R as u64))
 }
 
 /// A butterfly of odd length: pairs from both ends share their cosines and sines.
 #[inline(always)]
-fn odd<T: Real, const R: usize>(roots: [[T; 2]; R]) -> impl Fn([[T; 2]; R]) -> [[T; 2]; R] {
+pub(super) fn odd<T: Real, const R: usize>(
+    roots: [[T; 2]; R],
+) -> impl Fn([[T; 2]; R]) -> [[T; 2]; R] {
     move |x| {
         let mut out = [x[0]; R];
         for j in 1..=R / 2 {

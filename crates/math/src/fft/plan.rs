@@ -1,14 +1,24 @@
 //! [`Plan`]: how a transform of one length is made.
 
 use super::chirp::Chirp;
+use super::lanes::{Cell, Lanes};
 use super::passes::{Pass, RADICES};
-use super::{Real, root};
+use super::{Direction, Real, root};
 
 /// What transforms of one length need: passes for small factors, a chirp for lengths with others.
 pub struct Plan<T> {
     len: usize,
     way: Way<T>,
+    /// The passes for lines side by side; none for a chirp, which has them for its convolution.
+    lanes: Option<Lanes<T>>,
 }
+
+/// Longer lines would not fit into a cache side by side.
+const LARGEST: usize = 8192;
+/// Shorter lines are taken side by side however few there are.
+const LONG: usize = 512;
+/// So many long lines are done faster side by side than one by one.
+const FEW: usize = 4;
 
 enum Way<T> {
     Passes(Vec<Pass<T>>),
@@ -22,7 +32,21 @@ impl<T: Real> Plan<T> {
             Some(passes) => Way::Passes(passes),
             None => Way::Chirp(Box::new(Chirp::new(len))),
         };
-        Plan { len, way }
+        let lanes = (len <= LARGEST).then(|| Lanes::new(len)).flatten();
+        Plan { len, way, lanes }
+    }
+
+    /// How to transform so many lines side by side; `None` if they are better taken one by one.
+    pub(super) fn side_by_side(&self, lines: usize) -> Option<SideBySide<'_, T>> {
+        if self.len >= LONG && lines < FEW {
+            return None;
+        }
+        let (lanes, chirp) = match &self.way {
+            Way::Passes(_) => (&self.lanes, None),
+            Way::Chirp(chirp) => (&chirp.plan.lanes, Some(&**chirp)),
+        };
+        let lanes = lanes.as_ref()?;
+        Some(SideBySide { lanes, chirp })
     }
 
     /// The length of a line.
@@ -35,19 +59,50 @@ impl<T: Real> Plan<T> {
         self.len == 0
     }
 
-    /// Transforms `width` lines in `data`, which lie side by side: element `j` of all lines, then element `j + 1`.
-    pub(super) fn run(&self, data: &mut Bundle<T>, spare: &mut Bundle<T>, width: usize) {
+    /// Transforms a line.
+    pub(super) fn run(&self, data: &mut Bundle<T>, spare: &mut Bundle<T>) {
         match &self.way {
             Way::Passes(passes) => {
-                let mut stride = width;
+                let mut stride = 1;
                 for pass in passes {
-                    spare.resize(self.len * width);
+                    spare.resize(self.len);
                     pass.run(stride, data.parts(), spare.parts_mut());
                     std::mem::swap(data, spare);
                     stride *= pass.radix;
                 }
             }
-            Way::Chirp(chirp) => chirp.run(data, spare, width),
+            Way::Chirp(chirp) => chirp.run(data, spare),
+        }
+    }
+}
+
+/// A way to transform lines that lie side by side.
+#[derive(Clone, Copy)]
+pub(super) struct SideBySide<'a, T> {
+    lanes: &'a Lanes<T>,
+    chirp: Option<&'a Chirp<T>>,
+}
+
+impl<'a, T: Real> SideBySide<'a, T> {
+    /// How many cells the transform takes, of which the lines fill the first.
+    pub(super) fn room(self) -> usize {
+        self.lanes.forward.len()
+    }
+
+    /// Transforms the lines; both have as many cells as there must be room for, or more.
+    pub(super) fn run(self, cells: &mut [Cell<T>], spare: &mut [Cell<T>]) {
+        match self.chirp {
+            Some(chirp) => chirp.run_lanes(self.lanes, cells, spare),
+            None => self.lanes.run(cells),
+        }
+    }
+
+    /// In which cell each frequency is found then.
+    pub(super) fn places(self, direction: Direction) -> &'a [u32] {
+        match (self.chirp, direction) {
+            (None, Direction::Forward) => &self.lanes.forward,
+            (None, Direction::Inverse) => &self.lanes.inverse,
+            (Some(chirp), direction) => chirp.places(direction),
         }
     }
 }
@@ -68,7 +123,7 @@ pub(super) fn roots<T: Real>(count: usize, n: usize) -> Vec<[T; 2]> {
     (0..count as u64).map(|k| root(k, n as u64)).collect()
 }
 
-/// Lines side by side, real and imaginary parts apart.
+/// A line, real and imaginary parts apart.
 #[derive(Default)]
 pub(super) struct Bundle<T> {
     pub(super) re: Vec<T>,

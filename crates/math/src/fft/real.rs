@@ -5,9 +5,12 @@
 
 use num_complex::Complex;
 
-use super::bundle::width;
-use super::plan::{Bundle, roots};
-use super::{Plan, Real};
+use super::bundle::{each_bundle, numbers, numbers_mut, store_block};
+use super::lanes::{Cell, LANES, pick};
+use super::plan::{Bundle, SideBySide, roots};
+use super::{Direction, Plan, Real};
+use crate::disjoint::Disjoint;
+use crate::num::isa::multiversion;
 use crate::par::{Par, rows_mut};
 
 /// What transforms of real lines of one length need.
@@ -66,69 +69,126 @@ pub fn real_to_complex<T: Real>(
     }
     let rows = to.len() / half;
     assert!(from.len() == rows * from_len && from_len >= len);
-    let most = width(len, rows);
-    rows_mut(par, to, half, most, |first, to| {
-        let (mut bundle, mut spare) = (Bundle::new(), Bundle::new());
-        for (at, to) in to.chunks_mut(half * most).enumerate() {
-            let (first, width) = (first + at * most, to.len() / half);
-            let line = |line: usize| &from[(first + line) * from_len..][..len];
-            load_real(plan, &mut bundle, width, line);
-            plan.plan.run(&mut bundle, &mut spare, width);
-            for (line, to) in to.chunks_exact_mut(half).enumerate() {
-                for (k, value) in to.iter_mut().enumerate() {
-                    *value = frequency(plan, &bundle, width, line, k);
-                }
+    if let Some(way) = plan.plan.side_by_side(rows) {
+        return spectra(par, plan, way, (from, from_len), to);
+    }
+    rows_mut(par, to, half, 1, |first, to| {
+        let (mut line, mut spare) = (Bundle::new(), Bundle::new());
+        for (row, to) in (first..).zip(to.chunks_mut(half)) {
+            load_real(plan, &mut line, &from[row * from_len..][..len]);
+            plan.plan.run(&mut line, &mut spare);
+            for (k, value) in to.iter_mut().enumerate() {
+                *value = frequency(plan, &line, k);
             }
         }
     });
 }
 
-fn load_real<'a, T: Real>(
+/// [`real_to_complex`] of lines side by side.
+fn spectra<T: Real>(
+    par: &dyn Par,
     plan: &RealPlan<T>,
-    bundle: &mut Bundle<T>,
-    width: usize,
-    line: impl Fn(usize) -> &'a [T],
+    way: SideBySide<'_, T>,
+    (from, from_len): (&[T], usize),
+    to: &mut [Complex<T>],
 ) {
-    bundle.resize(plan.plan.len() * width);
-    for at in 0..width {
+    let (half, len) = (plan.half(), plan.len);
+    let rows = to.len() / half;
+    let places = way.places(Direction::Forward);
+    let to = Disjoint::new(to);
+    each_bundle(par, rows.div_ceil(LANES), way, |at, cells, spare| {
+        let lines = LANES.min(rows - at * LANES);
+        let from = (&from[at * LANES * from_len..], from_len);
+        // SAFETY: each row belongs to one bundle only.
+        let to = numbers_mut(unsafe { to.slice(at * LANES * half, lines * half) });
         if plan.roots.is_empty() {
-            for (j, value) in line(at).iter().enumerate() {
-                (bundle.re[j * width + at], bundle.im[j * width + at]) = (*value, T::of(0.0));
+            let (re, _) = spare.as_flattened_mut().split_at_mut(len);
+            T::transpose(from, [lines, len], (re.as_flattened_mut(), LANES));
+            for (cell, re) in cells.iter_mut().zip(re) {
+                *cell = [*re, [T::of(0.0); LANES]];
             }
         } else {
-            for (j, pair) in line(at).chunks_exact(2).enumerate() {
-                (bundle.re[j * width + at], bundle.im[j * width + at]) = (pair[0], pair[1]);
-            }
+            let flat = cells.as_flattened_mut().as_flattened_mut();
+            T::transpose(from, [lines, len], (flat, LANES));
         }
+        way.run(cells, spare);
+        let mut block = [[[T::of(0.0); LANES]; 2]; LANES];
+        for (number, first) in (0..half).step_by(LANES).enumerate() {
+            let range = first..half.min(first + LANES);
+            let block = &mut block[..range.len()];
+            match plan.roots.is_empty() {
+                true => pick(cells, &places[range], T::of(1.0), block),
+                false => frequencies(cells, places, &plan.roots, first, block),
+            }
+            store_block(block, lines, (&mut *to, 2 * half), number);
+        }
+    });
+}
+
+multiversion! {
+    /// Frequencies from the first on, out of the transforms of half as many complex numbers.
+    fn frequencies<T: Real>(
+        cells: &[Cell<T>], places: &[u32], roots: &[[T; 2]], first: usize, to: &mut [Cell<T>],
+    ) = each_frequency;
+}
+
+#[inline(always)]
+fn each_frequency<T: Real>(
+    cells: &[Cell<T>],
+    places: &[u32],
+    roots: &[[T; 2]],
+    first: usize,
+    to: &mut [Cell<T>],
+) {
+    let n = places.len();
+    for (k, to) in (first..).zip(to) {
+        let [a, b] = cells[places[k % n] as usize];
+        let [c, d] = cells[places[(n - k) % n] as usize];
+        let mut found = [a, b];
+        for lane in 0..LANES {
+            let pair = [[a[lane], b[lane]], [c[lane], d[lane]]];
+            (found[0][lane], found[1][lane]) = part_of_spectrum(pair, roots[k]);
+        }
+        *to = found;
     }
 }
 
-/// Frequency `k` of a line, out of the transform of its bundle.
+/// A frequency out of two of the transform of half as many complex numbers.
+#[inline(always)]
+fn part_of_spectrum<T: Real>([[a, b], [c, d]]: [[T; 2]; 2], [cos, sin]: [T; 2]) -> (T, T) {
+    // The transform of the even places, and that of the odd ones, twice.
+    let ([x, y], [u, v]) = ([a + c, b - d], [b + d, c - a]);
+    let half = T::of(0.5);
+    (
+        (x + u * cos - v * sin) * half,
+        (y + u * sin + v * cos) * half,
+    )
+}
+
+fn load_real<T: Real>(plan: &RealPlan<T>, line: &mut Bundle<T>, from: &[T]) {
+    line.resize(plan.plan.len());
+    if plan.roots.is_empty() {
+        line.re.copy_from_slice(from);
+        line.im.fill(T::of(0.0));
+        return;
+    }
+    let parts = line.re.iter_mut().zip(&mut line.im);
+    for ((re, im), pair) in parts.zip(from.chunks_exact(2)) {
+        (*re, *im) = (pair[0], pair[1]);
+    }
+}
+
+/// Frequency `k` of a line, out of its transform.
 #[inline]
-fn frequency<T: Real>(
-    plan: &RealPlan<T>,
-    bundle: &Bundle<T>,
-    width: usize,
-    line: usize,
-    k: usize,
-) -> Complex<T> {
-    let at = |k: usize| {
-        let at = k * width + line;
-        [bundle.re[at], bundle.im[at]]
-    };
-    let Some([cos, sin]) = plan.roots.get(k) else {
+fn frequency<T: Real>(plan: &RealPlan<T>, line: &Bundle<T>, k: usize) -> Complex<T> {
+    let at = |k: usize| [line.re[k], line.im[k]];
+    let Some(root) = plan.roots.get(k) else {
         let [re, im] = at(k);
         return Complex::new(re, im);
     };
     let n = plan.plan.len();
-    let ([a, b], [c, d]) = (at(k % n), at((n - k) % n));
-    // The transform of the even places, and that of the odd ones, twice.
-    let ([x, y], [u, v]) = ([a + c, b - d], [b + d, c - a]);
-    let half = T::of(0.5);
-    Complex::new(
-        (x + u * *cos - v * *sin) * half,
-        (y + u * *sin + v * *cos) * half,
-    )
+    let (re, im) = part_of_spectrum([at(k % n), at((n - k) % n)], *root);
+    Complex::new(re, im)
 }
 
 /// Real lines from the first halves of their spectra, in the rows of `from`, multiplied by `scale`; the imaginary parts that
@@ -150,68 +210,126 @@ pub fn complex_to_real<T: Real>(
     }
     let rows = to.len() / len;
     assert!(from.len() == rows * from_len && from_len >= half);
-    let most = width(len, rows);
-    rows_mut(par, to, len, most, |first, to| {
-        let (mut bundle, mut spare) = (Bundle::new(), Bundle::new());
-        for (at, to) in to.chunks_mut(len * most).enumerate() {
-            let (first, width) = (first + at * most, to.len() / len);
-            bundle.resize(plan.plan.len() * width);
-            for line in 0..width {
-                let from = &from[(first + line) * from_len..][..half];
-                load_half(plan, &mut bundle, width, line, from);
-            }
+    if let Some(way) = plan.plan.side_by_side(rows) {
+        return signals(par, plan, way, (from, from_len), to, scale);
+    }
+    rows_mut(par, to, len, 1, |first, to| {
+        let (mut line, mut spare) = (Bundle::new(), Bundle::new());
+        for (row, to) in (first..).zip(to.chunks_mut(len)) {
+            line.resize(plan.plan.len());
+            load_half(plan, &mut line, &from[row * from_len..][..half]);
             // Inverse.
-            bundle.swap();
-            plan.plan.run(&mut bundle, &mut spare, width);
-            bundle.swap();
-            for (line, to) in to.chunks_exact_mut(len).enumerate() {
-                if plan.roots.is_empty() {
-                    for (j, value) in to.iter_mut().enumerate() {
-                        *value = bundle.re[j * width + line] * scale;
-                    }
-                } else {
-                    for (j, pair) in to.chunks_exact_mut(2).enumerate() {
-                        pair[0] = bundle.re[j * width + line] * scale;
-                        pair[1] = bundle.im[j * width + line] * scale;
-                    }
+            line.swap();
+            plan.plan.run(&mut line, &mut spare);
+            line.swap();
+            if plan.roots.is_empty() {
+                for (value, re) in to.iter_mut().zip(&line.re) {
+                    *value = *re * scale;
+                }
+            } else {
+                let parts = line.re.iter().zip(&line.im);
+                for (pair, (re, im)) in to.chunks_exact_mut(2).zip(parts) {
+                    (pair[0], pair[1]) = (*re * scale, *im * scale);
                 }
             }
         }
     });
 }
 
-/// Puts the spectrum of one line into a bundle: whole, or as that of half as many complex numbers.
-fn load_half<T: Real>(
+/// [`complex_to_real`] of lines side by side.
+fn signals<T: Real>(
+    par: &dyn Par,
     plan: &RealPlan<T>,
-    bundle: &mut Bundle<T>,
-    width: usize,
-    line: usize,
-    from: &[Complex<T>],
+    way: SideBySide<'_, T>,
+    (from, from_len): (&[Complex<T>], usize),
+    to: &mut [T],
+    scale: T,
 ) {
+    let (half, len, zero) = (plan.half(), plan.len, T::of(0.0));
+    let rows = to.len() / len;
+    let places = way.places(Direction::Inverse);
+    let to = Disjoint::new(to);
+    each_bundle(par, rows.div_ceil(LANES), way, |at, cells, spare| {
+        let lines = LANES.min(rows - at * LANES);
+        let from = (numbers(&from[at * LANES * from_len..]), 2 * from_len);
+        // SAFETY: each row belongs to one bundle only.
+        let to = unsafe { to.slice(at * LANES * len, lines * len) };
+        let spectrum = spare.as_flattened_mut().as_flattened_mut();
+        T::transpose(from, [lines, 2 * half], (spectrum, LANES));
+        spare[0][1] = [zero; LANES];
+        if plan.roots.is_empty() {
+            cells[0] = spare[0];
+            for k in 1..half {
+                let [re, im] = spare[k];
+                (cells[k], cells[len - k]) = (spare[k], [re, im.map(|im| -im)]);
+            }
+        } else {
+            spare[half - 1][1] = [zero; LANES];
+            halves(&spare[..half], &plan.roots, cells);
+        }
+        way.run(cells, spare);
+        let mut block = [[[zero; LANES]; 2]; LANES];
+        for (number, places) in places.chunks(LANES).enumerate() {
+            pick(cells, places, scale, &mut block);
+            let block = &block[..places.len()];
+            if plan.roots.is_empty() {
+                let re: [[T; LANES]; LANES] =
+                    std::array::from_fn(|k| block.get(k).map_or([zero; LANES], |cell| cell[0]));
+                let to = (&mut to[number * LANES..], len);
+                T::transpose((re.as_flattened(), LANES), [block.len(), lines], to);
+            } else {
+                store_block(block, lines, (&mut *to, len), number);
+            }
+        }
+    });
+}
+
+multiversion! {
+    /// The spectra of half as many complex numbers, out of the first halves of those of real ones.
+    fn halves<T: Real>(from: &[Cell<T>], roots: &[[T; 2]], to: &mut [Cell<T>]) = each_half;
+}
+
+#[inline(always)]
+fn each_half<T: Real>(from: &[Cell<T>], roots: &[[T; 2]], to: &mut [Cell<T>]) {
+    let n = from.len() - 1;
+    for (k, to) in to.iter_mut().enumerate().take(n) {
+        let ([a, b], [c, d]) = (from[k], from[n - k]);
+        let mut found = [a, b];
+        for lane in 0..LANES {
+            let pair = [[a[lane], b[lane]], [c[lane], d[lane]]];
+            (found[0][lane], found[1][lane]) = part_of_half(pair, roots[k]);
+        }
+        *to = found;
+    }
+}
+
+/// A frequency of half as many complex numbers.
+#[inline(always)]
+fn part_of_half<T: Real>([[a, b], [c, d]]: [[T; 2]; 2], [cos, sin]: [T; 2]) -> (T, T) {
+    let ([x, y], [u, v]) = ([a + c, b - d], [a - c, b + d]);
+    // (u + iv) times i times the root of the other direction.
+    (x + u * sin - v * cos, y + u * cos + v * sin)
+}
+
+/// Puts the spectrum of one line into its parts: whole, or as that of half as many complex numbers.
+fn load_half<T: Real>(plan: &RealPlan<T>, line: &mut Bundle<T>, from: &[Complex<T>]) {
     let (len, zero) = (plan.len, T::of(0.0));
     let read = |k: usize| match from[k] {
         value if k == 0 || 2 * k == len => [value.re, zero],
         value => [value.re, value.im],
     };
-    let mut store = |k: usize, re: T, im: T| {
-        (bundle.re[k * width + line], bundle.im[k * width + line]) = (re, im);
-    };
     if plan.roots.is_empty() {
         for k in 0..from.len() {
             let [re, im] = read(k);
-            store(k, re, im);
+            (line.re[k], line.im[k]) = (re, im);
             if k > 0 {
-                store(len - k, re, -im);
+                (line.re[len - k], line.im[len - k]) = (re, -im);
             }
         }
         return;
     }
     let n = len / 2;
     for k in 0..n {
-        let ([a, b], [c, d]) = (read(k), read(n - k));
-        let ([x, y], [u, v]) = ([a + c, b - d], [a - c, b + d]);
-        // (u + iv) times i times the root of the other direction.
-        let [cos, sin] = plan.roots[k];
-        store(k, x + u * sin - v * cos, y + u * cos + v * sin);
+        (line.re[k], line.im[k]) = part_of_half([read(k), read(n - k)], plan.roots[k]);
     }
 }

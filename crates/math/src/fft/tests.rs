@@ -69,7 +69,18 @@ fn transforms_of_all_lengths_are_their_sums() {
 #[test]
 fn lines_along_any_axis_are_transformed_alone() {
     let pool = Pool::new(3);
-    for (n, inner, outer) in [(6, 5, 3), (11, 40, 1), (4, 1, 70), (8, 17, 2)] {
+    for (n, inner, outer) in [
+        (6, 5, 3),
+        (11, 40, 1),
+        (4, 1, 70),
+        (8, 17, 2),
+        // Long ones, side by side and one by one, with and without a chirp.
+        (600, 1, 20),
+        (600, 5, 1),
+        (523, 1, 5),
+        (512, 3, 2),
+        (523, 2, 1),
+    ] {
         let x = signal(n * inner * outer);
         let mut y = x.clone();
         lines(&pool, &Plan::new(n), &mut y, inner, Direction::Forward, 0.5);

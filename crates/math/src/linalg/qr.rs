@@ -1,88 +1,45 @@
 //! A = Q·R by Householder reflections.
 
-use super::{Scalar, identity};
+use super::Scalar;
+use super::grid::Grid;
+use super::reflection::{Reflection, gathered};
+use crate::num::isa::{Isa, multiversion};
 
-/// Q with orthonormal columns and the upper triangle R of a `rows` × `cols` matrix: `min(rows, cols)` columns and rows of
-/// them, or as many as A has rows if `is_full`. The diagonal of R is real and its signs are those of LAPACK.
-pub fn qr<T: Scalar>(a: &[T], rows: usize, cols: usize, is_full: bool) -> (Vec<T>, Vec<T>) {
-    let (least, mut r) = (rows.min(cols), a.to_vec());
+multiversion! {
+    /// Q with orthonormal columns and the upper triangle R of a `rows` × `cols` matrix: `min(rows, cols)` columns and rows of
+    /// them, or as many as A has rows if `is_full`. The diagonal of R is real and its signs are those of LAPACK.
+    pub fn qr<T: Scalar>(a: &[T], rows: usize, cols: usize, is_full: bool) -> (Vec<T>, Vec<T>) = qr_body with isa;
+}
+
+#[inline(always)]
+fn qr_body<T: Scalar, I: Isa>(
+    a: &[T],
+    rows: usize,
+    cols: usize,
+    is_full: bool,
+) -> (Vec<T>, Vec<T>) {
+    let (least, mut r) = (rows.min(cols), Grid::new(a, rows, cols));
     let width = if is_full { rows } else { least };
-    let reflections: Vec<_> = (0..least)
-        .map(|k| {
-            let found = Reflection::new(&r, rows, cols, k);
-            found.apply(&mut r, cols, k, found.tau);
-            found
-        })
-        .collect();
-    let mut q = vec![T::ZERO; rows * width];
-    for (row, one) in identity::<T>(rows).chunks(rows.max(1)).enumerate() {
-        q[row * width..(row + 1) * width].copy_from_slice(&one[..width]);
+    let mut reflections = Vec::with_capacity(least);
+    for k in 0..least {
+        let column = (k..rows).map(|row| r.at(row, k)).collect();
+        let (_, reflection) = Reflection::new(k, column);
+        reflection.apply::<I>(reflection.tau, &mut r, k);
+        reflections.push(reflection);
     }
-    for (k, reflection) in reflections.iter().enumerate().rev() {
-        reflection.apply(&mut q, width, k, reflection.tau.conj());
-    }
-    r.truncate(width * cols);
+    let q = gathered::<T, I>(&reflections, rows, width);
+    let mut r = r.to_vec(width, cols);
     for row in 0..width {
         for value in &mut r[row * cols..row * cols + row.min(cols)] {
             *value = T::ZERO;
         }
     }
-    (q, r)
-}
-
-/// 1 - tau·v·vᴴ, with one for the first element of v.
-struct Reflection<T> {
-    vector: Vec<T>,
-    tau: T,
-}
-
-impl<T: Scalar> Reflection<T> {
-    /// What turns column `k` from row `k` on into a real multiple of the first unit vector.
-    fn new(a: &[T], rows: usize, cols: usize, k: usize) -> Reflection<T> {
-        let mut vector: Vec<T> = (k..rows).map(|row| a[row * cols + k]).collect();
-        let first = vector[0];
-        let tail: f64 = vector[1..].iter().map(|x| x.norm() * x.norm()).sum();
-        let aside = (first - T::of(first.real())).norm();
-        let mut tau = T::ZERO;
-        vector[0] = T::ONE;
-        if tail <= f64::MIN_POSITIVE && aside * aside <= f64::MIN_POSITIVE {
-            vector[1..].fill(T::ZERO);
-        } else {
-            let length = (first.norm() * first.norm() + tail).sqrt();
-            let length = T::of(if first.real() >= 0.0 { -length } else { length });
-            for value in &mut vector[1..] {
-                *value = *value / (first - length);
-            }
-            tau = ((length - first) / length).conj();
-        }
-        Reflection { vector, tau }
-    }
-
-    /// Reflects the rows from `k` on.
-    fn apply(&self, matrix: &mut [T], cols: usize, k: usize, tau: T) {
-        if tau == T::ZERO {
-            return;
-        }
-        let mut dots = vec![T::ZERO; cols];
-        for (at, v) in self.vector.iter().enumerate() {
-            let row = &matrix[(k + at) * cols..(k + at + 1) * cols];
-            for (dot, value) in dots.iter_mut().zip(row) {
-                *dot = *dot + v.conj() * *value;
-            }
-        }
-        for (at, v) in self.vector.iter().enumerate() {
-            let factor = tau * *v;
-            let row = &mut matrix[(k + at) * cols..(k + at + 1) * cols];
-            for (dot, value) in dots.iter().zip(row) {
-                *value = *value - factor * *dot;
-            }
-        }
-    }
+    (q.to_vec(rows, width), r)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{adjoint, product};
+    use super::super::{adjoint, identity, product};
     use super::*;
     use crate::num::Complex128;
 
@@ -94,6 +51,10 @@ mod tests {
             (4, 2, true),
             (2, 5, false),
             (1, 1, true),
+            (21, 13, true),
+            (19, 19, false),
+            (0, 2, true),
+            (3, 0, true),
         ] {
             let value =
                 |i: usize| Complex128::new(((i * 7) % 11) as f64 - 4.0, ((i * 3) % 5) as f64);

@@ -1,9 +1,16 @@
-//! Singular values by one-sided Jacobi rotations.
+//! Singular values: two diagonals by reflections from both sides, one by QR steps.
 
-use super::{Scalar, adjoint, identity};
+use super::grid::{Grid, LANES, add_rows, dot};
+use super::reflection::{Reflection, gathered};
+use super::turn::{Turn, turn, turn_rows};
+use super::{Scalar, adjoint, scale};
+use crate::num::isa::{Isa, multiversion};
+
+/// Steps for each value; two or three are enough.
+const STEPS: usize = 60;
 
 /// A = U·diag(s)·Vᴴ of a `rows` × `cols` matrix: values in descending order, U with `rows` rows and V with `cols`, each with
-/// min(rows, cols) columns.
+/// min(rows, cols) columns, or empty if not wanted.
 pub struct Svd<T> {
     /// The singular values.
     pub values: Vec<f64>,
@@ -13,97 +20,207 @@ pub struct Svd<T> {
     pub right: Vec<T>,
 }
 
-/// Factorises.
-pub fn svd<T: Scalar>(a: &[T], rows: usize, cols: usize) -> Svd<T> {
+/// Factorises; all is NaN if an element is not finite.
+pub fn svd<T: Scalar>(a: &[T], rows: usize, cols: usize, with_vectors: bool) -> Svd<T> {
     if rows < cols {
-        let turned = svd(&adjoint(a, rows, cols), cols, rows);
+        let turned = svd(&adjoint(a, rows, cols), cols, rows, with_vectors);
         return Svd {
             values: turned.values,
             left: turned.right,
             right: turned.left,
         };
     }
-    let (mut u, mut v) = (a.to_vec(), identity::<T>(cols));
-    for _ in 0..60 {
-        let mut is_done = true;
-        for q in 1..cols {
-            for p in 0..q {
-                is_done &= !orthogonalize(&mut u, &mut v, rows, cols, p, q);
-            }
+    if a.iter().any(|x| !x.norm().is_finite()) {
+        let nan = |len: usize| vec![T::of(f64::NAN); if with_vectors { len } else { 0 }];
+        return Svd {
+            values: vec![f64::NAN; cols],
+            left: nan(rows * cols),
+            right: nan(cols * cols),
+        };
+    }
+    let scale = scale(a.iter());
+    let mut grid = Grid::new(a, rows, cols);
+    for value in grid.vectors.as_flattened_mut() {
+        *value = value.scaled(1.0 / scale);
+    }
+    let (mut two, mut sides) = two_diagonals(&mut grid, rows, cols, with_vectors);
+    diagonalize(&mut two, sides.as_mut());
+    let mut order: Vec<usize> = (0..cols).collect();
+    order.sort_by(|x, y| two.middle[*y].abs().total_cmp(&two.middle[*x].abs()));
+    let values = order.iter().map(|at| two.middle[*at].abs() * scale);
+    let mut found = Svd {
+        values: values.collect(),
+        left: Vec::new(),
+        right: Vec::new(),
+    };
+    if let Some([mut left, mut right]) = sides {
+        for at in 0..cols {
+            let sign = right.sign(at);
+            right.scale(at, sign);
+            left.scale(at, if two.middle[at] < 0.0 { -sign } else { sign });
         }
-        if is_done {
+        found.left = left.columns(&order, rows);
+        found.right = right.columns(&order, cols);
+    }
+    found
+}
+
+/// A real square matrix with a diagonal and the one above it.
+struct Two {
+    middle: Vec<f64>,
+    above: Vec<f64>,
+}
+
+multiversion! {
+    /// Two diagonals, and as rows the columns of the U and V between which they are `a`.
+    fn two_diagonals<T: Scalar>(a: &mut Grid<T>, rows: usize, cols: usize, with_vectors: bool) -> (Two, Option<[Grid<T>; 2]>)
+        = two_diagonals_body with isa;
+}
+
+#[inline(always)]
+fn two_diagonals_body<T: Scalar, I: Isa>(
+    a: &mut Grid<T>,
+    rows: usize,
+    cols: usize,
+    with_vectors: bool,
+) -> (Two, Option<[Grid<T>; 2]>) {
+    let width = a.width;
+    let (mut middle, mut above) = (Vec::new(), Vec::new());
+    let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+    for k in 0..cols {
+        let column = (k..rows).map(|row| a.at(row, k)).collect();
+        let (length, left) = Reflection::new(k, column);
+        left.apply::<I>(left.tau, a, k);
+        middle.push(length);
+        lefts.push(left);
+        if k + 1 == cols {
             break;
         }
-    }
-    let length = |col: usize| {
-        let squares = (0..rows).map(|row| u[row * cols + col].norm().powi(2));
-        squares.sum::<f64>().sqrt()
-    };
-    let lengths: Vec<f64> = (0..cols).map(length).collect();
-    let mut order: Vec<usize> = (0..cols).collect();
-    order.sort_by(|x, y| lengths[*y].total_cmp(&lengths[*x]));
-    let pick = |matrix: &[T], rows: usize| {
-        let mut out = Vec::with_capacity(rows * cols);
-        for row in 0..rows {
-            out.extend(order.iter().map(|col| matrix[row * cols + col]));
+        let row = (k + 1..cols).map(|col| a.at(k, col).conj()).collect();
+        let (length, right) = Reflection::new(k + 1, row);
+        above.push(length);
+        let mut v = Grid::zeros(2, cols);
+        for (at, value) in right.vector.iter().enumerate() {
+            *v.at_mut(0, k + 1 + at) = *value;
+            *v.at_mut(1, k + 1 + at) = value.conj();
         }
-        out
-    };
-    let (mut left, right) = (pick(&u, rows), pick(&v, cols));
-    let values: Vec<f64> = order.iter().map(|col| lengths[*col]).collect();
-    let tiny = values.first().copied().unwrap_or(0.0) * f64::EPSILON * rows as f64;
-    for (col, value) in values.iter().enumerate() {
-        if *value > tiny {
-            for row in 0..rows {
-                left[row * cols + col] = left[row * cols + col] / T::of(*value);
+        let from = (k + 1) / LANES;
+        for row in a.vectors[(k + 1) * width..].chunks_exact_mut(width) {
+            // Σ v·row is the dot product with what is conjugated.
+            let along = dot::<T, I>(&v.row(1)[from..], &row[from..]);
+            let factor = -(right.tau.conj() * along);
+            add_rows::<T, I>(row, from, |_| factor, 1, v.row(1));
+        }
+        rights.push(right);
+    }
+    let two = Two { middle, above };
+    if !with_vectors {
+        return (two, None);
+    }
+    let left = gathered::<T, I>(&lefts, rows, cols);
+    let right = gathered::<T, I>(&rights, cols, cols);
+    let sides = [left.transposed(rows, cols), right.transposed(cols, cols)];
+    (two, Some(sides))
+}
+
+/// QR steps until the diagonal above is zero; the rows of both sides are turned along.
+fn diagonalize<T: Scalar>(two: &mut Two, mut sides: Option<&mut [Grid<T>; 2]>) {
+    let Two { middle, above } = two;
+    let size = middle
+        .iter()
+        .chain(&*above)
+        .fold(0f64, |x, y| x.max(y.abs()));
+    let tiny = size * f64::EPSILON;
+    let mut turns: [Vec<Turn>; 2] = [Vec::new(), Vec::new()];
+    let mut end = above.len();
+    for _ in 0..STEPS * middle.len() {
+        for (at, value) in above[..end].iter_mut().enumerate() {
+            let near = middle[at].abs() + middle[at + 1].abs();
+            if value.abs() <= f64::EPSILON * near || value.abs() < tiny * f64::EPSILON {
+                *value = 0.0;
             }
+        }
+        while end > 0 && above[end - 1] == 0.0 {
+            end -= 1;
+        }
+        if end == 0 {
+            break;
+        }
+        let start = (0..end).rev().find(|at| above[*at] == 0.0);
+        let start = start.map_or(0, |at| at + 1);
+        let (own, above) = (&mut middle[start..=end], &mut above[start..end]);
+        for list in &mut turns {
+            list.clear();
+        }
+        // A shift would not let a zero be found.
+        if own.iter().any(|value| value.abs() <= tiny) {
+            step_to_zero(own, above, &mut turns);
         } else {
-            let found = complement(&left, rows, cols, col);
-            for row in 0..rows {
-                left[row * cols + col] = found[row];
+            step(own, above, &mut turns);
+        }
+        if let Some(sides) = &mut sides {
+            for (side, turns) in sides.iter_mut().zip(&turns) {
+                turn_rows(side, start, turns);
             }
         }
-    }
-    Svd {
-        values,
-        left,
-        right,
     }
 }
 
-/// Turns columns p and q so that they are orthogonal; whether that was needed.
-fn orthogonalize<T: Scalar>(
-    u: &mut [T],
-    v: &mut [T],
-    rows: usize,
-    cols: usize,
-    p: usize,
-    q: usize,
-) -> bool {
-    let (mut alpha, mut beta, mut gamma) = (0.0, 0.0, T::ZERO);
-    for row in 0..rows {
-        let (x, y) = (u[row * cols + p], u[row * cols + q]);
-        alpha += x.norm().powi(2);
-        beta += y.norm().powi(2);
-        gamma = gamma + x.conj() * y;
-    }
-    let size = gamma.norm();
-    if size.is_nan() || size <= 1e-15 * (alpha * beta).sqrt() {
-        return false;
-    }
-    let phase = gamma / T::of(size);
-    let zeta = (beta - alpha) / (2.0 * size);
-    let t = if zeta >= 0.0 { 1.0 } else { -1.0 } / (zeta.abs() + (zeta * zeta + 1.0).sqrt());
-    let c = 1.0 / (t * t + 1.0).sqrt();
-    let (c, down, up) = (T::of(c), T::of(c * t) * phase.conj(), T::of(c * t) * phase);
-    for (matrix, count) in [(u, rows), (v, cols)] {
-        for row in 0..count {
-            let (x, y) = (matrix[row * cols + p], matrix[row * cols + q]);
-            matrix[row * cols + p] = c * x - down * y;
-            matrix[row * cols + q] = up * x + c * y;
+/// One QR step with Wilkinson's shift: turns from the right and the left chase the element that the shift brings in down and out.
+fn step(middle: &mut [f64], above: &mut [f64], [left, right]: &mut [Vec<Turn>; 2]) {
+    let last = above.len();
+    let before = if last > 1 { above[last - 2] } else { 0.0 };
+    let (x, y, z) = (middle[last - 1], middle[last], above[last - 1]);
+    // The lower corner of the square, whose eigenvalue next to its last element is the shift.
+    let (upper, lower, outer) = (x * x + before * before, y * y + z * z, x * z);
+    let half = 0.5 * (upper - lower);
+    let root = (half * half + outer * outer).sqrt();
+    let shift = lower - outer * (outer / (half + if half < 0.0 { -root } else { root }));
+    let shift = if shift.is_finite() { shift } else { lower };
+    let (mut x, mut z) = (middle[0] - shift / middle[0], above[0]);
+    for k in 0..last {
+        let (c, s, length) = turn(x, z);
+        if k > 0 {
+            above[k - 1] = length;
+        }
+        // Columns k and the next.
+        let (a, b, d) = (middle[k], above[k], middle[k + 1]);
+        (x, above[k]) = (c * a + s * b, c * b - s * a);
+        z = s * d;
+        middle[k + 1] = c * d;
+        right.push((c, s));
+        // Rows k and the next.
+        let (c, s, length) = turn(x, z);
+        middle[k] = length;
+        let (b, d) = (above[k], middle[k + 1]);
+        (above[k], middle[k + 1]) = (c * b + s * d, c * d - s * b);
+        left.push((c, s));
+        if k + 1 < last {
+            x = above[k];
+            z = s * above[k + 1];
+            above[k + 1] *= c;
         }
     }
-    true
+}
+
+/// One QR step without a shift, which brings a zero of the diagonal to the end, and another above it.
+fn step_to_zero(middle: &mut [f64], above: &mut [f64], [left, right]: &mut [Vec<Turn>; 2]) {
+    let last = above.len();
+    let (mut c, mut old_c, mut old_s) = (1.0, 1.0, 0.0);
+    for k in 0..last {
+        let (cos, s, length) = turn(middle[k] * c, above[k]);
+        c = cos;
+        if k > 0 {
+            above[k - 1] = old_s * length;
+        }
+        right.push((c, s));
+        let found = turn(old_c * length, middle[k + 1] * s);
+        (old_c, old_s, middle[k]) = found;
+        left.push((old_c, old_s));
+    }
+    let rest = middle[last] * c;
+    above[last - 1] = rest * old_s;
+    middle[last] = rest * old_c;
 }
 
 /// A column of length one that is orthogonal to the first `col` columns.
@@ -145,7 +262,7 @@ mod tests {
     fn factors_rebuild_the_matrix() {
         let a = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0];
         for (rows, cols) in [(3, 2), (2, 3)] {
-            let found = svd(&a, rows, cols);
+            let found = svd(&a, rows, cols, true);
             let n = 2;
             let mut scaled = found.left.clone();
             for row in 0..rows {
@@ -160,10 +277,45 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_found_where_a_number_is_not_finite() {
+        let found = svd(&[1.0, f64::NAN], 1, 2, true);
+        assert!(found.values[0].is_nan() && found.right[1].is_nan());
+        assert_eq!((found.left.len(), found.right.len()), (1, 2));
+    }
+
+    #[test]
     fn a_missing_direction_is_found() {
-        let found = svd(&[1.0, 1.0, 1.0, 1.0], 2, 2);
+        let found = svd(&[1.0, 1.0, 1.0, 1.0], 2, 2, true);
         assert!(found.values[1] < 1e-12);
         let dot = found.left[0] * found.left[1] + found.left[2] * found.left[3];
         assert!(dot.abs() < 1e-12);
+    }
+
+    #[test]
+    fn matrices_of_all_sizes_are_rebuilt() {
+        for (rows, cols) in [(0, 3), (1, 1), (9, 9), (20, 7), (13, 30), (40, 40)] {
+            let value = |i: usize| (i * i % 17) as f64 - 6.0;
+            let a: Vec<f64> = (0..rows * cols).map(value).collect();
+            let found = svd(&a, rows, cols, true);
+            let n = rows.min(cols);
+            let mut scaled = found.left.clone();
+            for (at, value) in scaled.iter_mut().enumerate() {
+                *value *= found.values[at % n];
+            }
+            let back = product(&scaled, &adjoint(&found.right, cols, n), rows, n, cols);
+            assert!(back.iter().zip(&a).all(|(x, y)| (x - y).abs() < 1e-11));
+            let only = svd(&a, rows, cols, false).values;
+            assert!(
+                only.iter()
+                    .zip(&found.values)
+                    .all(|(x, y)| (x - y).abs() < 1e-11)
+            );
+            assert!(found.values.is_sorted_by(|x, y| x >= y));
+            for (matrix, rows) in [(&found.left, rows), (&found.right, cols)] {
+                let square = product(&adjoint(matrix, rows, n), matrix, n, rows, n);
+                let one = super::super::identity::<f64>(n);
+                assert!(square.iter().zip(&one).all(|(x, y)| (x - y).abs() < 1e-12));
+            }
+        }
     }
 }

@@ -3,7 +3,6 @@
 use super::cell::Cells as _;
 use super::index::{BadIndex, Index, check_indices};
 use super::mover::{ByBytes, ByClone, Mover};
-use super::prefetch::{AHEAD, prefetch};
 use super::{Item, by_size};
 use crate::par::{Par, rows_mut};
 
@@ -94,13 +93,7 @@ fn gather_plane<T: Item, I: Index>(
         }
         return;
     }
-    for (i, dst) in dst.chunks_exact_mut(inner).enumerate() {
-        if let Some(index) = indices.get(i + AHEAD) {
-            prefetch(&src[index.position() * inner..][..inner]);
-        }
-        let at = indices[i].position() * inner;
-        mover.copy(&src[at..at + inner], dst);
-    }
+    mover.pick(src, inner, indices, dst);
 }
 
 /// As [`gather`] for elements of `size` bytes.

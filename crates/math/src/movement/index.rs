@@ -1,6 +1,12 @@
 //! Row indices that come from data: checked before anything is read or written by them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::num::isa::multiversion;
+use crate::par::{Par, chunks_mut};
+
+/// Rows of coordinates per task.
+const FLATTEN_GRAIN: usize = 16 << 10;
 
 /// An integer type for indices.
 pub trait Index: Copy + Send + Sync {
@@ -72,7 +78,11 @@ fn all_below_body<I: Index>(indices: &[I], limit: usize) -> bool {
 ///
 /// # Panics
 /// If `indices` is not a whole number of coordinate rows.
-pub fn flatten_coordinates<I: Index>(indices: &[I], dims: &[usize]) -> Result<Vec<i64>, BadIndex> {
+pub fn flatten_coordinates<I: Index>(
+    par: &dyn Par,
+    indices: &[I],
+    dims: &[usize],
+) -> Result<Vec<i64>, BadIndex> {
     let depth = dims.len();
     if depth == 0 {
         return Ok(Vec::new());
@@ -82,19 +92,79 @@ pub fn flatten_coordinates<I: Index>(indices: &[I], dims: &[usize]) -> Result<Ve
         "{} coordinates are no rows of {depth}",
         indices.len()
     );
-    let rows = indices.chunks_exact(depth).enumerate();
-    rows.map(|(position, coordinates)| {
-        let mut row = 0_usize;
-        for (&coordinate, &extent) in coordinates.iter().zip(dims) {
-            if coordinate.position() >= extent {
-                let value = coordinate.value();
-                return Err(BadIndex { position, value });
-            }
-            row = row * extent + coordinate.position();
+    let mut rows = vec![0; indices.len() / depth];
+    let all_good = AtomicBool::new(dims.iter().all(|extent| *extent <= isize::MAX as usize));
+    chunks_mut(par, &mut rows, FLATTEN_GRAIN, |first, rows| {
+        let indices = &indices[first * depth..(first + rows.len()) * depth];
+        let good = match depth {
+            1 => flatten_1(indices, dims, rows),
+            2 => flatten_2(indices, dims, rows),
+            3 => flatten_3(indices, dims, rows),
+            _ => flatten_any(indices, dims, rows),
+        };
+        if !good {
+            all_good.store(false, Ordering::Relaxed);
         }
-        Ok(row as i64)
-    })
-    .collect()
+    });
+    if all_good.into_inner() {
+        return Ok(rows);
+    }
+    for (position, row) in indices.chunks_exact(depth).enumerate() {
+        let mut pairs = row.iter().zip(dims);
+        if let Some((bad, _)) = pairs.find(|(index, extent)| index.position() >= **extent) {
+            let value = bad.value();
+            return Err(BadIndex { position, value });
+        }
+    }
+    Ok(rows)
+}
+
+multiversion! { fn flatten_1<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool = flatten_1_body; }
+multiversion! { fn flatten_2<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool = flatten_2_body; }
+multiversion! { fn flatten_3<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool = flatten_3_body; }
+
+#[inline(always)]
+fn flatten_1_body<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool {
+    flatten::<I, 1>(indices, dims, rows)
+}
+
+#[inline(always)]
+fn flatten_2_body<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool {
+    flatten::<I, 2>(indices, dims, rows)
+}
+
+#[inline(always)]
+fn flatten_3_body<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool {
+    flatten::<I, 3>(indices, dims, rows)
+}
+
+/// Writes row numbers, and says whether all coordinates were inside, as [`all_below_body`] finds it.
+#[inline(always)]
+fn flatten<I: Index, const DEPTH: usize>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool {
+    let mut all = usize::MAX;
+    for (to, row) in rows.iter_mut().zip(indices.as_chunks::<DEPTH>().0) {
+        let mut at = 0usize;
+        for axis in 0..DEPTH {
+            let index = row[axis].position();
+            all &= index.wrapping_sub(dims[axis]) & !index;
+            at = at.wrapping_mul(dims[axis]).wrapping_add(index);
+        }
+        *to = at as i64;
+    }
+    all > isize::MAX as usize
+}
+
+fn flatten_any<I: Index>(indices: &[I], dims: &[usize], rows: &mut [i64]) -> bool {
+    let mut all_good = true;
+    for (to, row) in rows.iter_mut().zip(indices.chunks_exact(dims.len())) {
+        let mut at = 0usize;
+        for (index, extent) in row.iter().zip(dims) {
+            all_good &= index.position() < *extent;
+            at = at.wrapping_mul(*extent).wrapping_add(index.position());
+        }
+        *to = at as i64;
+    }
+    all_good
 }
 
 /// The positions of each of `count` partitions, in order (`DynamicPartition`).

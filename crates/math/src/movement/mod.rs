@@ -17,6 +17,7 @@
 //! checked them: a mismatch is a bug there and panics.
 
 pub(crate) mod cell;
+mod chosen;
 mod copy;
 mod gather;
 mod index;
@@ -36,18 +37,19 @@ mod tests;
 mod top_k;
 mod view;
 
+pub use chosen::{Chosen, coordinates_of};
 pub use copy::{add_view, copy_view, paste_view};
 pub use gather::{Gather, gather, gather_bytes};
 pub use index::{BadIndex, Index, check_indices, flatten_coordinates, partition_positions};
 pub use join::{concat, pad};
 pub use overwrite::scatter_update_bytes;
-pub use pick::{Unique, coordinates_of, one_hot, unique, unique_by};
+pub use pick::{Unique, one_hot, unique, unique_by};
 pub use remap::{mirrored, remap, remap_add};
 pub use scatter::{Updates, scatter, scatter_fill_bytes};
 pub use sized::{
     concat_bytes, copy_view_bytes, one_hot_bytes, pad_bytes, paste_view_bytes, remap_bytes,
 };
-pub use top_k::top_k;
+pub use top_k::{is_in_top_k, top_k};
 pub use view::{View, dense_strides};
 
 use cell::by_size;

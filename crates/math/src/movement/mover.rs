@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::slice;
 
 use super::Item;
-use super::prefetch::prefetch;
+use super::index::Index;
+use super::prefetch::{AHEAD, prefetch};
 #[cfg(target_arch = "x86_64")]
 use super::squares;
 #[cfg(target_arch = "x86_64")]
@@ -16,10 +17,33 @@ pub(crate) const BLOCK: usize = 32;
 /// Side below which a block is exchanged one by one.
 pub(super) const SHORT: usize = 8;
 
+/// The loop of [`Mover::pick`], to be inlined where it is known how a row is copied.
+#[inline(always)]
+fn pick_rows<T, I: Index>(
+    src: &[T],
+    inner: usize,
+    indices: &[I],
+    dst: &mut [T],
+    copy: impl Fn(&[T], &mut [T]),
+) {
+    for (i, dst) in dst.chunks_exact_mut(inner).enumerate() {
+        if let Some(index) = indices.get(i + AHEAD) {
+            prefetch(&src[index.position() * inner..][..inner]);
+        }
+        copy(&src[indices[i].position() * inner..][..inner], dst);
+    }
+}
+
 /// A way to copy elements of `T`.
 pub(super) trait Mover<T>: Copy + Sync {
     /// Copies `src` to `dst` of the same length.
     fn copy(self, src: &[T], dst: &mut [T]);
+
+    /// Copies the rows of `inner` elements that `indices` name to one after another.
+    #[inline(always)]
+    fn pick<I: Index>(self, src: &[T], inner: usize, indices: &[I], dst: &mut [T]) {
+        pick_rows(src, inner, indices, dst, |src, dst| self.copy(src, dst));
+    }
 
     /// Fills `dst` with `value`.
     fn fill(self, value: &T, dst: &mut [T]);
@@ -123,6 +147,28 @@ impl<const SIZE: usize> Mover<[u8; SIZE]> for ByBytes {
         }
     }
 
+    /// With the vectors chosen once for all rows: a loop that calls nothing has more rows under way at a time.
+    fn pick<I: Index>(
+        self,
+        src: &[[u8; SIZE]],
+        inner: usize,
+        indices: &[I],
+        dst: &mut [[u8; SIZE]],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let (row, src, dst) = (inner * SIZE, src.as_flattened(), dst.as_flattened_mut());
+            match vectors_for(row) {
+                // SAFETY: the machine has AVX-512.
+                Some(Level::Avx512) => return unsafe { vectors::pick512(src, row, indices, dst) },
+                // SAFETY: the machine has AVX2.
+                Some(Level::Avx2) => return unsafe { vectors::pick256(src, row, indices, dst) },
+                _ => {}
+            }
+        }
+        ByClone.pick(src, inner, indices, dst);
+    }
+
     fn fill(self, value: &[u8; SIZE], dst: &mut [[u8; SIZE]]) {
         let mut pattern = [0; 64];
         for piece in pattern.chunks_exact_mut(SIZE) {
@@ -185,16 +231,21 @@ exchange_floats!(f32, f64);
 #[inline]
 pub(crate) fn copy_bytes(src: &[u8], dst: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if dst.len() >= 2048 || dst.len().is_multiple_of(128) {
-        match level() {
-            // SAFETY: the machine has AVX-512.
-            Level::Avx512 => return unsafe { vectors::copy512(src, dst) },
-            // SAFETY: the machine has AVX2.
-            Level::Avx2 => return unsafe { vectors::copy256(src, dst) },
-            _ => {}
-        }
+    match vectors_for(dst.len()) {
+        // SAFETY: the machine has AVX-512.
+        Some(Level::Avx512) => return unsafe { vectors::copy512(src, dst) },
+        // SAFETY: the machine has AVX2.
+        Some(Level::Avx2) => return unsafe { vectors::copy256(src, dst) },
+        _ => {}
     }
     dst.copy_from_slice(src);
+}
+
+/// The vectors that copy rows of so many bytes better than the C library does.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn vectors_for(row: usize) -> Option<Level> {
+    (row >= 2048 || row.is_multiple_of(128)).then(level)
 }
 
 /// Copies in blocks of 128 bytes, which are loaded as a whole before they are stored.
@@ -204,12 +255,18 @@ mod vectors {
         __m256, __m512, _mm256_loadu_ps, _mm256_storeu_ps, _mm512_loadu_ps, _mm512_storeu_ps,
     };
 
+    #[cfg(doc)]
+    use super::Mover;
+    use super::pick_rows;
+    use crate::movement::index::Index;
+
     const BLOCK: usize = 128;
 
     macro_rules! copy {
-        ($name:ident, $feature:literal, $vector:ty, $load:ident, $store:ident) => {
+        ($copy:ident, $pick:ident, $feature:literal, $vector:ty, $load:ident, $store:ident) => {
             #[target_feature(enable = $feature)]
-            pub(super) fn $name(src: &[u8], dst: &mut [u8]) {
+            #[inline]
+            pub(super) fn $copy(src: &[u8], dst: &mut [u8]) {
                 const WIDTH: usize = size_of::<$vector>();
                 assert_eq!(src.len(), dst.len());
                 let (from, rest) = src.as_chunks::<BLOCK>();
@@ -224,13 +281,29 @@ mod vectors {
                         unsafe { $store(to[WIDTH * i..][..WIDTH].as_mut_ptr().cast(), value) };
                     }
                 }
-                last.copy_from_slice(rest);
+                if !rest.is_empty() {
+                    last.copy_from_slice(rest);
+                }
+            }
+
+            /// As [`Mover::pick`].
+            #[target_feature(enable = $feature)]
+            pub(super) fn $pick<I: Index>(src: &[u8], row: usize, indices: &[I], dst: &mut [u8]) {
+                pick_rows(src, row, indices, dst, |src, dst| $copy(src, dst));
             }
         };
     }
-    copy!(copy256, "avx2", __m256, _mm256_loadu_ps, _mm256_storeu_ps);
+    copy!(
+        copy256,
+        pick256,
+        "avx2",
+        __m256,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps
+    );
     copy!(
         copy512,
+        pick512,
         "avx512f",
         __m512,
         _mm512_loadu_ps,

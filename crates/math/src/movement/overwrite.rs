@@ -57,7 +57,7 @@ pub fn scatter_update_bytes<I: Index>(
     })
 }
 
-/// Writes the last row given for each index; the indices are below `rows`.
+/// Writes the last row given for each index; the indices are below the number of rows.
 ///
 /// Whether a row is the last one depends on all that come later. So the threads take blocks from the end, and each keeps a set
 /// of the rows it has met: into it go the blocks of the others, too. Thus nobody waits for anybody, and there is time for it,
@@ -65,7 +65,12 @@ pub fn scatter_update_bytes<I: Index>(
 fn write_last<I: Index>(par: &dyn Par, dst: &mut [u8], row: usize, indices: &[I], updates: &[u8]) {
     let set = (dst.len() / row).div_ceil(32);
     let streams = stream::pays(dst, row);
-    let table = Disjoint::new(dst);
+    let rows = Rows {
+        row,
+        indices,
+        updates,
+        table: Disjoint::new(dst),
+    };
     let blocks = indices.len().div_ceil(BLOCK);
     let taken = AtomicUsize::new(0);
     let take = || {
@@ -80,20 +85,12 @@ fn write_last<I: Index>(par: &dyn Par, dst: &mut [u8], row: usize, indices: &[I]
                 see(seen, index.position());
             }
             met = block.start;
-            let mut again = [false; BLOCK];
-            for (position, again) in block.clone().zip(&mut again).rev() {
-                *again = see(seen, indices[position].position());
-            }
-            for (position, _) in block.zip(again).filter(|(_, again)| !again) {
-                let from = &updates[position * row..(position + 1) * row];
-                // SAFETY: this thread has met all later positions, and none has this index; an earlier one is not written by
-                // the thread that has it, which has met this one. So nobody else has the row.
-                let to = unsafe { table.slice(indices[position].position() * row, row) };
-                if streams {
-                    stream::copy(from, to);
-                } else {
-                    copy_bytes(from, to);
-                }
+            if streams {
+                // SAFETY: this thread has met all later positions; so has any other before it writes.
+                unsafe { stream::write_block(&rows, block, seen) };
+            } else {
+                // SAFETY: as above.
+                unsafe { rows.write_block(block, seen, copy_bytes) };
             }
         }
         if streams {
@@ -107,6 +104,41 @@ fn write_last<I: Index>(par: &dyn Par, dst: &mut [u8], row: usize, indices: &[I]
             }
         }
     });
+}
+
+/// What is written, and where.
+pub(super) struct Rows<'a, I> {
+    row: usize,
+    indices: &'a [I],
+    updates: &'a [u8],
+    table: Disjoint<'a, u8>,
+}
+
+impl<I: Index> Rows<'_, I> {
+    /// Writes those rows of a block whose index was not seen, the last first. In one loop with the looking, which is done while
+    /// the memory writes.
+    ///
+    /// # Safety
+    /// Whoever writes has seen the indices of all positions behind those it writes.
+    #[inline(always)]
+    pub(super) unsafe fn write_block(
+        &self,
+        block: Range<usize>,
+        seen: &mut [i32],
+        copy: impl Fn(&[u8], &mut [u8]),
+    ) {
+        let row = self.row;
+        for position in block.rev() {
+            let index = self.indices[position].position();
+            if see(seen, index) {
+                continue;
+            }
+            // SAFETY: no later position has this index; and an earlier one is not written by the thread that has it, which has
+            // seen this one. So nobody else has the row.
+            let to = unsafe { self.table.slice(index * row, row) };
+            copy(&self.updates[position * row..][..row], to);
+        }
+    }
 }
 
 /// Puts `row` into the set; whether it was there.

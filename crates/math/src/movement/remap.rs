@@ -41,6 +41,7 @@ pub fn remap<T: Item>(
     }
     let strides = dense_strides(dims);
     let row_len = maps[last].len();
+    let runs = runs(&maps[last]);
     rows_mut(
         par,
         dst,
@@ -49,12 +50,24 @@ pub fn remap<T: Item>(
         |first, chunk| {
             for (i, row) in chunk.chunks_exact_mut(row_len).enumerate() {
                 let src = &src[mapped_row(first + i, maps, &strides)..][..dims[last]];
-                for (dst, &from) in row.iter_mut().zip(&maps[last]) {
-                    dst.clone_from(&src[from]);
+                let mut rest = row;
+                for &(from, len) in &runs {
+                    let (now, later) = rest.split_at_mut(len);
+                    match now {
+                        [one] => one.clone_from(&src[from]),
+                        now => now.clone_from_slice(&src[from..from + len]),
+                    }
+                    rest = later;
                 }
             }
         },
     );
+}
+
+/// The pieces of a map in which each index follows the one before: their first index and their length.
+fn runs(map: &[usize]) -> Vec<(usize, usize)> {
+    let pieces = map.chunk_by(|index, next| *next == index + 1);
+    pieces.map(|piece| (piece[0], piece.len())).collect()
 }
 
 /// The reverse of [`remap`] for gradients: adds each element of `src` to the element of `dst` it came from.

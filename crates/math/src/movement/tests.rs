@@ -248,7 +248,8 @@ proptest! {
 
     #[test]
     fn finds_first_occurrences(elements in prop::collection::vec(0..40_i64, 0..200)) {
-        let found = unique(&elements, |n| n as u64);
+        let mut index = Vec::new();
+        let found = unique(&elements, |n| n as u64, |number| index.push(number));
         let mut distinct: Vec<i64> = Vec::new();
         for n in &elements {
             if !distinct.contains(n) {
@@ -256,7 +257,7 @@ proptest! {
             }
         }
         prop_assert_eq!(found.first.iter().map(|&i| elements[i]).collect::<Vec<_>>(), distinct.clone());
-        prop_assert_eq!(found.index.iter().map(|&i| distinct[i]).collect::<Vec<_>>(), elements.clone());
+        prop_assert_eq!(index.iter().map(|&i| distinct[i]).collect::<Vec<_>>(), elements.clone());
         for (i, n) in distinct.iter().enumerate() {
             prop_assert_eq!(found.count[i], elements.iter().filter(|m| *m == n).count());
         }
@@ -332,6 +333,27 @@ fn scatters_in_order_on_all_threads() {
     assert_eq!((dst[12], dst[0]), (2, 3));
 }
 
+/// Rows that are copied by vectors: of whole blocks, and long ones with a rest.
+#[test]
+fn gathers_long_rows() {
+    for inner in [32, 96, 515] {
+        let shape = Gather {
+            batch: 1,
+            outer: 1,
+            limit: 50,
+            inner,
+            count: 40,
+        };
+        let src = numbers(50 * inner);
+        let indices: Vec<i64> = (0..40).map(|i| i * 37 % 50).collect();
+        let row = |&index: &i64| &src[index as usize * inner..][..inner];
+        let expected: Vec<u32> = indices.iter().flat_map(row).copied().collect();
+        let mut dst = vec![0; 4 * expected.len()];
+        gather_bytes(&Pool::new(2), 4, shape, &bytes(&src), &indices, &mut dst).unwrap();
+        assert_eq!(dst, bytes(&expected), "rows of {inner}");
+    }
+}
+
 #[test]
 fn reports_the_first_bad_index() {
     let shape = Gather {
@@ -357,9 +379,15 @@ fn reports_the_first_bad_index() {
         bad(1, -5)
     );
     assert_eq!(table, [0; 6], "nothing is written");
-    assert_eq!(flatten_coordinates(&[0, 1, 1, 2, 1, 0], &[2, 2]), bad(1, 2));
-    assert_eq!(flatten_coordinates(&[0, 1, 1, 0], &[2, 2]), Ok(vec![1, 2]));
-    assert_eq!(flatten_coordinates::<i32>(&[], &[0, 2]), Ok(vec![]));
+    let flatten = |indices: &[i32], dims: &[usize]| flatten_coordinates(&Serial, indices, dims);
+    assert_eq!(flatten(&[0, 1, 1, 2, 1, 0], &[2, 2]), bad(1, 2));
+    assert_eq!(flatten(&[0, 1, 1, 0], &[2, 2]), Ok(vec![1, 2]));
+    assert_eq!(flatten(&[], &[0, 2]), Ok(vec![]));
+    assert_eq!(flatten(&[2, 0, 3], &[3]), bad(2, 3));
+    assert_eq!(flatten(&[1, 2, 3, 0, 0, -4], &[2, 3, 4]), bad(1, -4));
+    assert_eq!(flatten(&[1, 2, 3, 0, 0, 1], &[2, 3, 4]), Ok(vec![23, 1]));
+    assert_eq!(flatten(&[1, 0, 2, 3], &[2, 1, 3, 4]), Ok(vec![23]));
+    assert_eq!(flatten(&[1, 1, 2, 3], &[2, 1, 3, 4]), bad(0, 1));
     assert_eq!(partition_positions(&[0, 2, 0], 2), bad(1, 2));
     assert_eq!(
         partition_positions(&[0, 1, 0], 3),
@@ -406,13 +434,12 @@ fn one_hot_ignores_what_is_out_of_range() {
 }
 
 #[test]
-fn lists_coordinates() {
-    let chosen = [false, true, false, false, true, true];
-    let mut out = [0; 6];
-    coordinates_of(chosen.into_iter(), &[2, 3], &mut out);
-    assert_eq!(out, [0, 1, 1, 1, 1, 2]);
-    let found = unique(&[f32::NAN, 0.0, -0.0, f32::NAN], |x| {
-        u64::from((x + 0.0).to_bits())
+fn lists_distinct_elements() {
+    let mut index = Vec::new();
+    let key = |x: f32| u64::from((x + 0.0).to_bits());
+    let found = unique(&[f32::NAN, 0.0, -0.0, f32::NAN], key, |number| {
+        index.push(number);
     });
-    assert_eq!(found.index, [0, 1, 1, 2]);
+    assert_eq!(index, [0, 1, 1, 2]);
+    assert_eq!(found.first, [0, 1, 3]);
 }

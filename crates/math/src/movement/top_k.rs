@@ -1,5 +1,6 @@
 //! The largest elements of each row.
 
+use crate::num::isa::multiversion;
 use crate::par::{Par, rows2_mut};
 
 /// Elements per task.
@@ -95,4 +96,46 @@ fn select(order: &mut [u32], k: usize, mut compare: impl FnMut(&u32, &u32) -> st
         order.select_nth_unstable_by(k - 1, &mut compare);
     }
     order[..k].sort_unstable_by(compare);
+}
+
+multiversion! {
+    /// Whether less than `k` elements of a row are larger than `wanted`, and all are finite (`InTopK`).
+    pub fn is_in_top_k(row: &[f32], wanted: f32, k: i64) -> bool = is_in_top_k_body;
+}
+
+/// Both what is larger and what is not finite speaks against it, so that the first block that says enough ends the search.
+#[inline(always)]
+fn is_in_top_k_body(row: &[f32], wanted: f32, k: i64) -> bool {
+    let mut larger = 0;
+    for block in row.chunks(64) {
+        let (mut found, mut endless) = (0u32, 0u32);
+        for x in block {
+            found += u32::from(*x > wanted);
+            endless += u32::from(!x.is_finite());
+        }
+        larger += i64::from(found);
+        if larger >= k || endless > 0 {
+            return false;
+        }
+    }
+    k > 0 && wanted.is_finite()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_in_if_few_are_larger_and_all_are_finite() {
+        let mut row: Vec<f32> = (0..200).map(|i| ((i * 37) % 200) as f32).collect();
+        for wanted in [0.0, 100.0, 195.0, 199.0] {
+            for k in [-1, 0, 1, 5, 100, 1000] {
+                let larger = row.iter().filter(|x| **x > wanted).count() as i64;
+                assert_eq!(is_in_top_k(&row, wanted, k), larger < k, "{wanted} {k}");
+            }
+        }
+        row[150] = f32::NAN;
+        assert!(!is_in_top_k(&row, 199.0, 5));
+        assert!(!is_in_top_k(&[], f32::INFINITY, 5));
+    }
 }

@@ -23,7 +23,7 @@ pub struct Lrn {
 pub fn lrn<T: NormElement>(par: &dyn Par, lrn: Lrn, channels: usize, x: &[T], out: &mut [T]) {
     assert_eq!(x.len(), out.len(), "output");
     for_pixels(par, channels, out, |range, out| {
-        let mut scratch = Scratch::new(channels);
+        let mut scratch = Scratch::new(&lrn, channels);
         let (mut wide_x, mut wide_out) = (Vec::new(), Vec::new());
         let x = T::view(&x[range], &mut wide_x);
         T::write(out, &mut wide_out, |out| {
@@ -50,7 +50,7 @@ pub fn lrn_grad<T: NormElement>(
         "lengths differ"
     );
     for_pixels(par, channels, out, |range, out| {
-        let mut scratch = Scratch::new(channels);
+        let mut scratch = Scratch::new(&lrn, channels);
         let mut buffers = [const { Vec::new() }; 4];
         let [wide_grad, wide_x, wide_y, wide_out] = &mut buffers;
         let grad = T::view(&grad[range.clone()], wide_grad);
@@ -84,33 +84,34 @@ fn for_pixels<T: Send>(
 
 /// Room for the channels of one pixel.
 struct Scratch {
+    /// How far neighbours may be.
+    radius: usize,
+    /// With as many zeros before and behind, so that no sum ends at the edge.
     terms: Vec<f32>,
     norms: Vec<f32>,
     sums: Vec<f32>,
 }
 
 impl Scratch {
-    fn new(channels: usize) -> Self {
-        let zeros = || vec![0.0; channels];
+    fn new(lrn: &Lrn, channels: usize) -> Self {
+        let radius = lrn.depth_radius.min(channels.saturating_sub(1));
         Self {
-            terms: zeros(),
-            norms: zeros(),
-            sums: zeros(),
+            radius,
+            terms: vec![0.0; channels + 2 * radius],
+            norms: vec![0.0; channels],
+            sums: vec![0.0; channels],
         }
     }
 }
 
-/// Adds up `terms` within `radius` of each position.
+/// Adds up `terms`, which has `radius` zeros before and behind, within `radius` of each position.
 #[inline(always)]
 fn neighbours(terms: &[f32], radius: usize, sums: &mut [f32]) {
-    let len = terms.len();
-    sums.copy_from_slice(terms);
-    for distance in 1..=radius.min(len.saturating_sub(1)) {
-        for (sum, &term) in sums[distance..].iter_mut().zip(terms) {
-            *sum += term;
-        }
-        for (sum, &term) in sums[..len - distance].iter_mut().zip(&terms[distance..]) {
-            *sum += term;
+    sums.copy_from_slice(&terms[radius..radius + sums.len()]);
+    for distance in 1..=radius {
+        let (before, behind) = (&terms[radius - distance..], &terms[radius + distance..]);
+        for ((sum, before), behind) in sums.iter_mut().zip(before).zip(behind) {
+            *sum = *sum + before + behind;
         }
     }
 }
@@ -118,10 +119,10 @@ fn neighbours(terms: &[f32], radius: usize, sums: &mut [f32]) {
 /// Writes `bias + alpha·Σ x²` for each channel.
 #[inline(always)]
 fn norms(lrn: &Lrn, x: &[f32], scratch: &mut Scratch) {
-    for (term, &x) in scratch.terms.iter_mut().zip(x) {
+    for (term, &x) in scratch.terms[scratch.radius..].iter_mut().zip(x) {
         *term = x * x;
     }
-    neighbours(&scratch.terms, lrn.depth_radius, &mut scratch.norms);
+    neighbours(&scratch.terms, scratch.radius, &mut scratch.norms);
     for norm in &mut scratch.norms {
         *norm = lrn.bias + lrn.alpha * *norm;
     }
@@ -164,11 +165,17 @@ fn backward_body<I: Isa>(
     out: &mut [f32],
 ) {
     norms(lrn, x, scratch);
-    let Scratch { terms, norms, sums } = scratch;
-    for (((term, &grad), &y), &norm) in terms.iter_mut().zip(grad).zip(y).zip(&*norms) {
+    let Scratch {
+        radius,
+        terms,
+        norms,
+        sums,
+    } = scratch;
+    let inner = terms[*radius..].iter_mut();
+    for (((term, &grad), &y), &norm) in inner.zip(grad).zip(y).zip(&*norms) {
         *term = grad * y / norm;
     }
-    neighbours(terms, lrn.depth_radius, sums);
+    neighbours(terms, *radius, sums);
     let slope = -2.0 * lrn.alpha * lrn.beta;
     for i in 0..out.len() {
         out[i] = grad[i] * power::<I>(norms[i], lrn.beta) + slope * x[i] * sums[i];

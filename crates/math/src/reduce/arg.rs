@@ -2,7 +2,13 @@
 
 use super::Axis;
 use crate::num::Real;
-use crate::par::{Par, rows_mut};
+use crate::par::{Par, chunks_mut};
+
+/// Elements per task.
+const GRAIN: usize = 16 << 10;
+
+/// Columns that are looked at together.
+const STRIP: usize = 256;
 
 /// Writes the first position of the largest element along `axis`. NaNs are passed over; 0 if there is nothing else.
 ///
@@ -42,20 +48,24 @@ fn arg<T: Real>(
     if piece == 0 {
         return out.fill(0);
     }
-    let grain = 16_384usize.div_ceil(piece);
-    rows_mut(par, out, axis.inner, grain, |first, out| {
-        let pieces = x[first * piece..].chunks(piece);
-        if axis.inner == 1 {
-            for (out, row) in out.iter_mut().zip(pieces) {
+    if axis.inner == 1 {
+        chunks_mut(par, out, GRAIN.div_ceil(piece), |first, out| {
+            for (out, row) in out.iter_mut().zip(x[first * piece..].chunks(piece)) {
                 *out = position(row, worst, better) as i64;
             }
-        } else {
-            let mut best = vec![worst; axis.inner];
-            for (out, piece) in out.chunks_mut(axis.inner).zip(pieces) {
-                best.fill(worst);
-                out.fill(0);
-                columns(piece, &mut best, out, better);
-            }
+        });
+        return;
+    }
+    let grain = GRAIN.div_ceil(axis.len).next_multiple_of(STRIP);
+    chunks_mut(par, out, grain, |mut at, mut out| {
+        while !out.is_empty() {
+            let (outer, column) = (at / axis.inner, at % axis.inner);
+            let width = STRIP.min(axis.inner - column).min(out.len());
+            let (strip, behind) = out.split_at_mut(width);
+            let piece = &x[outer * piece..(outer + 1) * piece];
+            columns((piece, axis.inner), column, strip, worst, better);
+            out = behind;
+            at += width;
         }
     });
 }
@@ -85,13 +95,34 @@ fn position<T: Real>(row: &[T], worst: T, better: impl Fn(T, T) -> bool) -> usiz
     row.iter().position(|&x| x == best).unwrap_or(0)
 }
 
-fn columns<T: Real>(piece: &[T], best: &mut [T], out: &mut [i64], better: impl Fn(T, T) -> bool) {
-    for (index, row) in piece.chunks(best.len()).enumerate() {
-        let index = index as i64;
-        for ((best, out), &x) in best.iter_mut().zip(out.iter_mut()).zip(row) {
-            let wins = better(x, *best);
-            *best = if wins { x } else { *best };
-            *out = if wins { index } else { *out };
+/// The first positions of the best of some columns of a matrix with rows of `row_len`, at most [`STRIP`] of them.
+fn columns<T: Real>(
+    (matrix, row_len): (&[T], usize),
+    column: usize,
+    out: &mut [i64],
+    worst: T,
+    better: impl Fn(T, T) -> bool,
+) {
+    let mut best = [worst; STRIP];
+    let best = &mut best[..out.len()];
+    out.fill(0);
+    // Positions of half the width are compared as fast as the elements; rows beyond them start anew.
+    const ROWS: usize = 1 << 30;
+    for (part, rows) in matrix.chunks(ROWS.saturating_mul(row_len)).enumerate() {
+        let mut found = [u32::MAX; STRIP];
+        let found = &mut found[..out.len()];
+        for (index, row) in (0u32..).zip(rows.chunks_exact(row_len)) {
+            let row = &row[column..column + best.len()];
+            for ((best, found), &x) in best.iter_mut().zip(found.iter_mut()).zip(row) {
+                let wins = better(x, *best);
+                *best = if wins { x } else { *best };
+                *found = if wins { index } else { *found };
+            }
+        }
+        for (out, found) in out.iter_mut().zip(found) {
+            if *found != u32::MAX {
+                *out = (part * ROWS) as i64 + i64::from(*found);
+            }
         }
     }
 }

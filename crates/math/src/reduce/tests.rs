@@ -274,6 +274,25 @@ fn positions_of_extremes_pass_over_nan() {
     }
 }
 
+#[test]
+fn arguments_of_many_columns() {
+    let axis = Axis {
+        outer: 3,
+        len: 5,
+        inner: 601,
+    };
+    let x: Vec<i32> = (0..axis.elements() as i32)
+        .map(|i| i * 7919 % 1009)
+        .collect();
+    let mut out = vec![-1; 3 * 601];
+    arg_min(&Pool::new(3), axis, &x, &mut out);
+    for (i, out) in out.iter().enumerate() {
+        let column = (0..5).map(|row| x[(i / 601 * 5 + row) * 601 + i % 601]);
+        let best = column.enumerate().min_by_key(|(_, x)| *x);
+        assert_eq!(Some(*out as usize), best.map(|(row, _)| row), "{i}");
+    }
+}
+
 proptest! {
     #[test]
     fn arguments_and_scans(outer in 0usize..4, len in 1usize..70, inner in 1usize..5, seed in 0i32..1000) {

@@ -16,7 +16,7 @@ pub struct Fold<T: Num> {
     pub(super) empty: T,
     /// What an unsorted segment starts from, and is without rows.
     pub(super) bound: T,
-    /// Combines a row into accumulators.
+    /// Combines rows, one behind the other, into accumulators.
     pub(super) widened: fn(&mut [T::Acc], &[T]),
     /// Combines a row into a row.
     pub(super) in_place: fn(&mut [T], &[T]),
@@ -33,10 +33,30 @@ pub trait SegmentElement: Num {
     }
 }
 
+/// Columns that are summed up together, in registers.
+const COLUMNS: usize = 16;
+
 #[inline(always)]
-fn add_body<T: Num>(acc: &mut [T::Acc], row: &[T]) {
-    for (acc, x) in acc.iter_mut().zip(row) {
-        *acc = acc.add(x.to_acc());
+fn add_body<T: Num>(acc: &mut [T::Acc], rows: &[T]) {
+    let row_len = acc.len();
+    let (strips, rest) = acc.as_chunks_mut::<COLUMNS>();
+    let begin = row_len - rest.len();
+    for (strip, acc) in strips.iter_mut().enumerate() {
+        let mut sums = *acc;
+        for row in rows.chunks_exact(row_len) {
+            let Some(row) = row[strip * COLUMNS..].first_chunk::<COLUMNS>() else {
+                continue;
+            };
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum = sum.add(x.to_acc());
+            }
+        }
+        *acc = sums;
+    }
+    for row in rows.chunks_exact(row_len) {
+        for (acc, x) in rest.iter_mut().zip(&row[begin..]) {
+            *acc = acc.add(x.to_acc());
+        }
     }
 }
 
@@ -50,9 +70,11 @@ fn add_in_place_body<T: Num>(into: &mut [T], row: &[T]) {
 multiversion! { fn add<T: Num>(acc: &mut [T::Acc], row: &[T]) = add_body; }
 multiversion! { fn add_in_place<T: Num>(into: &mut [T], row: &[T]) = add_in_place_body; }
 
-fn multiply<T: Num>(acc: &mut [T::Acc], row: &[T]) {
-    for (acc, x) in acc.iter_mut().zip(row) {
-        *acc = acc.mul(x.to_acc());
+fn multiply<T: Num>(acc: &mut [T::Acc], rows: &[T]) {
+    for row in rows.chunks_exact(acc.len()) {
+        for (acc, x) in acc.iter_mut().zip(row) {
+            *acc = acc.mul(x.to_acc());
+        }
     }
 }
 
@@ -63,9 +85,11 @@ fn multiply_in_place<T: Num>(into: &mut [T], row: &[T]) {
 }
 
 /// Accumulators of the largest are exact, whatever they are carried in.
-fn raise<T: Real>(acc: &mut [T::Acc], row: &[T]) {
-    for (acc, x) in acc.iter_mut().zip(row) {
-        *acc = T::from_acc(*acc).larger(*x).to_acc();
+fn raise<T: Real>(acc: &mut [T::Acc], rows: &[T]) {
+    for row in rows.chunks_exact(acc.len()) {
+        for (acc, x) in acc.iter_mut().zip(row) {
+            *acc = T::from_acc(*acc).larger(*x).to_acc();
+        }
     }
 }
 
@@ -75,9 +99,11 @@ fn raise_in_place<T: Real>(into: &mut [T], row: &[T]) {
     }
 }
 
-fn lower<T: Real>(acc: &mut [T::Acc], row: &[T]) {
-    for (acc, x) in acc.iter_mut().zip(row) {
-        *acc = T::from_acc(*acc).smaller(*x).to_acc();
+fn lower<T: Real>(acc: &mut [T::Acc], rows: &[T]) {
+    for row in rows.chunks_exact(acc.len()) {
+        for (acc, x) in acc.iter_mut().zip(row) {
+            *acc = T::from_acc(*acc).smaller(*x).to_acc();
+        }
     }
 }
 

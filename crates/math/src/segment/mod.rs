@@ -26,7 +26,7 @@ use crate::num::Num;
 use crate::num::isa::multiversion;
 use crate::par::{Par, chunks_mut, rows_mut};
 
-pub use bincount::bincount;
+pub use bincount::{bincount, histogram};
 use fold::Fold;
 pub use fold::SegmentElement;
 
@@ -87,23 +87,30 @@ pub fn reduce<T: SegmentElement>(
     if row_len == 0 {
         return;
     }
-    rows_mut(par, out, row_len, GRAIN.div_ceil(row_len), |first, out| {
+    let rows_each = 1 + ids.len() * row_len / out.len().max(1);
+    let grain = GRAIN.div_ceil(row_len * rows_each);
+    rows_mut(par, out, row_len, grain, |first, out| {
         let mut acc = vec![fold.start; row_len];
         let mut at = ids.partition_point(|&id| id < first);
         for (segment, out) in (first..).zip(out.chunks_exact_mut(row_len)) {
-            let count = ids[at..].iter().take_while(|&&id| id == segment).count();
+            let count = run_of(&ids[at..], segment);
             if count == 0 {
                 out.fill(fold.empty);
                 continue;
             }
             acc.fill(fold.start);
-            for index in at..at + count {
-                if let Rows::Picked(..) = rows
-                    && index + AHEAD < ids.len()
-                {
-                    prefetch(rows.get(index + AHEAD, row_len));
+            match rows {
+                Rows::All(table) => {
+                    (fold.widened)(&mut acc, &table[at * row_len..(at + count) * row_len]);
                 }
-                (fold.widened)(&mut acc, rows.get(index, row_len));
+                Rows::Picked(..) => {
+                    for index in at..at + count {
+                        if index + AHEAD < ids.len() {
+                            prefetch(rows.get(index + AHEAD, row_len));
+                        }
+                        (fold.widened)(&mut acc, rows.get(index, row_len));
+                    }
+                }
             }
             finish::<T>(op, count, &mut acc);
             for (out, acc) in out.iter_mut().zip(&acc) {
@@ -112,6 +119,16 @@ pub fn reduce<T: SegmentElement>(
             at += count;
         }
     });
+}
+
+/// How many of ascending `ids` are `segment`, the first of which is none smaller. Most segments are short, a few very long.
+fn run_of(ids: &[usize], segment: usize) -> usize {
+    let mut probe = 1;
+    while ids.get(probe).is_some_and(|&id| id == segment) {
+        probe *= 2;
+    }
+    let near = &ids[..ids.len().min(probe + 1)];
+    near.partition_point(|&id| id <= segment)
 }
 
 fn finish<T: Num>(op: Segment, count: usize, acc: &mut [T::Acc]) {

@@ -14,6 +14,8 @@
 #[cfg(test)]
 mod tests;
 
+use num_complex::Complex;
+
 use crate::broadcast::{Incompatible, Reader, View, out_shape};
 use crate::num::Real;
 use crate::num::isa::multiversion;
@@ -121,6 +123,37 @@ pub fn clip<T: Real>(par: &dyn Par, x: &[T], low: &[T], high: &[T], out: &mut [T
             clip_run(&x[at..at + run], low.get(at, run), high.get(at, run), now);
             at += run;
             out = later;
+        }
+    });
+}
+
+/// As [`clip`], the real and the imaginary parts each between those of the limits.
+///
+/// # Panics
+/// As [`clip`].
+pub fn clip_complex<T: Real>(
+    par: &dyn Par,
+    x: &[Complex<T>],
+    low: &[Complex<T>],
+    high: &[Complex<T>],
+    out: &mut [Complex<T>],
+) {
+    assert_eq!(x.len(), out.len(), "lengths of input and output differ");
+    for limit in [low, high] {
+        assert!(
+            limit.len() == 1 || limit.len() == x.len(),
+            "a limit is one value or as many as the input"
+        );
+    }
+    let part = |x: T, low: T, high: T| {
+        let x = if high < x { high } else { x };
+        if x < low { low } else { x }
+    };
+    let at_of = |limit: &[Complex<T>], at: usize| limit[if limit.len() == 1 { 0 } else { at }];
+    chunks_mut(par, out, GRAIN, |start, out| {
+        for (at, out) in (start..).zip(out) {
+            let (x, low, high) = (x[at], at_of(low, at), at_of(high, at));
+            *out = Complex::new(part(x.re, low.re, high.re), part(x.im, low.im, high.im));
         }
     });
 }

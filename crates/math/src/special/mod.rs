@@ -1,4 +1,4 @@
-//! Special functions one value at a time in double precision: incomplete gamma and beta functions, the Hurwitz zeta function,
+//! Special functions one value at a time in double precision (and in [`single`] and [`pairs`] whole slices for `f32`): incomplete gamma and beta functions, the Hurwitz zeta function,
 //! derivatives of the digamma function, Bessel functions, integrals without elementary form.
 //!
 //! ```
@@ -11,6 +11,8 @@
 mod bessel;
 mod gamma;
 mod integrals;
+pub mod pairs;
+pub mod single;
 #[cfg(test)]
 mod tests;
 

@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 
+use crate::map::map;
 use crate::num::Float;
 use crate::par::{Par, chunks_mut};
 
@@ -22,18 +23,11 @@ pub enum Predicate {
 /// If the lengths differ.
 pub fn predicate<T: Float>(par: &dyn Par, predicate: Predicate, x: &[T], out: &mut [bool]) {
     assert_eq!(x.len(), out.len(), "lengths of input and output differ");
-    chunks_mut(par, out, GRAIN, |offset, out| {
-        let pairs = out.iter_mut().zip(&x[offset..]);
-        match predicate {
-            Predicate::IsNan => pairs.for_each(|(out, x)| *out = x.is_nan()),
-            Predicate::IsInf => {
-                pairs.for_each(|(out, x)| *out = *x == T::HIGHEST || *x == T::LOWEST)
-            }
-            Predicate::IsFinite => {
-                pairs.for_each(|(out, x)| *out = *x < T::HIGHEST && *x > T::LOWEST)
-            }
-        }
-    });
+    match predicate {
+        Predicate::IsNan => map(par, x, out, |x: T| x.is_nan()),
+        Predicate::IsInf => map(par, x, out, |x: T| (x == T::HIGHEST) | (x == T::LOWEST)),
+        Predicate::IsFinite => map(par, x, out, |x: T| (x < T::HIGHEST) & (x > T::LOWEST)),
+    }
 }
 
 /// A real number made from a complex one.

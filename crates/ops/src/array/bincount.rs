@@ -7,7 +7,10 @@
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
 use tensorfleet_graph::{Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
+use tensorfleet_math::movement::{BadIndex, Index};
 use tensorfleet_math::num::Num;
+use tensorfleet_math::par::Par;
+use tensorfleet_math::segment::bincount;
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
@@ -126,26 +129,72 @@ fn build(by_row: bool, binary: bool) -> Result<AnyKernel> {
                 weights.shape()
             ));
         }
-        let numbers = ctx.ints(0)?;
-        if let Some(negative) = numbers.iter().find(|number| **number < 0) {
-            return Err(invalid_argument!(
-                "Input arr must be non-negative! Negative input value found: {negative}"
-            ));
-        }
         let shape = match values.shape().dims() {
             [rows, _] if by_row => Shape::new(&[*rows, size])?,
             _ => Shape::new(&[size])?,
         };
         let row_len = match values.shape().dims() {
             [_, columns] if by_row => *columns as usize,
-            _ => numbers.len(),
+            _ => values.elements(),
         };
-        let mut counts = Tensor::zeros(weights.dtype(), shape)?;
-        let row_of = |at: usize| at / row_len.max(1);
-        count(&numbers, &row_of, weights, binary, &mut counts)?;
+        let mut counts = ctx.allocate(weights.dtype(), shape)?;
+        let rows = Rows {
+            values,
+            row_len,
+            weights,
+            binary,
+        };
+        let done = match weights.dtype() {
+            DType::I32 => rows.count::<i32>(ctx.par(), &mut counts)?,
+            DType::I64 => rows.count::<i64>(ctx.par(), &mut counts)?,
+            DType::F32 => rows.count::<f32>(ctx.par(), &mut counts)?,
+            _ => rows.count::<f64>(ctx.par(), &mut counts)?,
+        };
+        if let Err(BadIndex { value, .. }) = done {
+            return Err(invalid_argument!(
+                "Input arr must be non-negative! Negative input value found: {value}"
+            ));
+        }
         ctx.set(0, counts);
         Ok(())
     })
+}
+
+/// What is counted.
+struct Rows<'a> {
+    values: &'a Tensor,
+    row_len: usize,
+    weights: &'a Tensor,
+    binary: bool,
+}
+
+impl Rows<'_> {
+    fn count<T: Num + Element>(
+        &self,
+        par: &dyn Par,
+        bins: &mut Tensor,
+    ) -> Result<std::result::Result<(), BadIndex>> {
+        match self.values.dtype() {
+            DType::I32 => self.count_by::<T, i32>(par, bins),
+            _ => self.count_by::<T, i64>(par, bins),
+        }
+    }
+
+    fn count_by<T: Num + Element, I: Index + Element>(
+        &self,
+        par: &dyn Par,
+        bins: &mut Tensor,
+    ) -> Result<std::result::Result<(), BadIndex>> {
+        let size = bins.shape().last().map_or(0, |size| *size as usize);
+        let weights = self.weights.slice::<T>()?;
+        Ok(bincount(
+            par,
+            (self.values.slice::<I>()?, self.row_len),
+            (!weights.is_empty()).then_some(weights),
+            self.binary,
+            (bins.slice_mut::<T>()?, size),
+        ))
+    }
 }
 
 /// The number of bins in input `index`.

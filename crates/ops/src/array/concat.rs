@@ -102,6 +102,13 @@ pub(crate) static OPS: [OpDef; 2] = [
                 Code::InvalidArgument,
                 "",
             ),
+            ex_err(
+                "one scalar",
+                &[],
+                &[f32s(&[1], &[1.0]), f32s(&[], &[1.0]), i32s(&[], &[0])],
+                Code::InvalidArgument,
+                "",
+            ),
         ],
         ..CONCAT
     },
@@ -221,7 +228,7 @@ fn joined_shape(parts: &[&Tensor], axis: i64) -> Result<(Shape, usize)> {
         return Err(invalid_argument!("ConcatOp : nothing to concatenate"));
     };
     let rank = first.rank() as i64;
-    if rank == 0 {
+    if parts.iter().any(|part| part.rank() == 0) {
         return Err(invalid_argument!(
             "ConcatOp : Can't concatenate scalars (use tf.stack instead)"
         ));

@@ -114,21 +114,21 @@ impl Band {
         Shape::new(&dims)
     }
 
-    /// Every diagonal of `batch` matrices: its positions in the matrices and among the kept diagonals.
+    /// Every diagonal that `batch` matrices have: its positions in the matrices and among the kept diagonals.
     pub(super) fn places(
         &self,
         batch: usize,
         (rows, columns): (i64, i64),
         align: Align,
     ) -> Vec<Place> {
+        let mut places = Vec::new();
+        if batch == 0 {
+            return places;
+        }
         let longest = self.longest(rows, columns);
         let kept = self.count() * longest;
-        let mut places = Vec::new();
-        for d in self.lower..=self.upper {
+        for d in self.lower.max(1 - rows)..=self.upper.min(columns - 1) {
             let len = (rows + d.min(0)).min(columns - d.max(0));
-            if len <= 0 || batch == 0 {
-                continue;
-            }
             let left = (d >= 0 && align.upper_left) || (d <= 0 && align.lower_left);
             let skipped = if left { 0 } else { longest - len };
             let dims = vec![batch, len as usize];

@@ -3,12 +3,12 @@
 //! TensorFlow: Fill(dims: index_type, value: T) -> output: T. Like TensorFlow's kernel this one takes a
 //! scalar for `dims` and a vector of one element for `value`.
 
-use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, f32s, i32s, i64s, strs, x};
+use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, f32s, i32s, i64s, of, strs, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::{grads, moves};
 use crate::types::{INDEX, MOVABLE};
@@ -43,6 +43,11 @@ pub(crate) static OP: OpDef = OpDef {
             "strings",
             &[i32s(&[1], &[2]), strs(&[], &["ab"])],
             &[strs(&[2], &["ab", "ab"])],
+        ),
+        ex(
+            "four bits",
+            &[i32s(&[1], &[2]), of(DType::U4, &[], &[11.0])],
+            &[of(DType::U4, &[2], &[11.0])],
         ),
         ex(
             "nothing",

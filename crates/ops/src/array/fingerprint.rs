@@ -8,7 +8,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor, UNKNOWN_DIM};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor, UNKNOWN_DIM};
 
 use crate::string::farm_hash::fingerprint64;
 
@@ -99,7 +99,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             "`method` should be a scalar string: {}",
             method.shape()
         );
-        let method = method.to_scalar::<Bytes>()?;
+        let method = method.to_scalar::<TString>()?;
         ensure!(
             *method == *b"farmhash64",
             invalid_argument,
@@ -117,7 +117,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         let mut out = Vec::with_capacity(rows.saturating_mul(8));
         match data.dtype() {
             DType::String => {
-                let texts = data.slice::<Bytes>()?;
+                let texts = data.slice::<TString>()?;
                 for row in 0..rows {
                     let row = &texts[row * row_len..(row + 1) * row_len];
                     out.extend(of_texts(row).to_le_bytes());
@@ -139,7 +139,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
-fn of_texts(texts: &[Bytes]) -> u64 {
+fn of_texts(texts: &[TString]) -> u64 {
     match texts {
         [text] => fingerprint64(text),
         texts => {

@@ -149,7 +149,7 @@ pub(crate) fn gather_nd(
             ctx.node().name
         )
     };
-    let found = nd::rows(indices, lead, policy, &what)?;
+    let found = nd::rows(ctx.par(), indices, lead, policy, &what)?;
     let gather = Gather {
         batch: 1,
         outer: 1,

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 use tensorfleet_math::movement::{Unique, unique, unique_by};
 use tensorfleet_status::{Result, unimplemented};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 /// The elements of a tensor as keys.
 pub(crate) enum Keys<'a> {
@@ -14,7 +14,7 @@ pub(crate) enum Keys<'a> {
     /// Floats of any width: a NaN equals nothing, zeros of either sign are equal.
     Floats(Vec<f64>),
     /// Strings.
-    Strings(&'a [Bytes]),
+    Strings(&'a [TString]),
 }
 
 impl<'a> Keys<'a> {
@@ -50,7 +50,7 @@ impl<'a> Keys<'a> {
             DType::BF16 => floats!(tensorfleet_tensor::bf16),
             DType::F32 => floats!(f32),
             DType::F64 => floats!(f64),
-            DType::String => Keys::Strings(tensor.slice::<Bytes>()?),
+            DType::String => Keys::Strings(tensor.slice::<TString>()?),
             dtype => {
                 return Err(unimplemented!(
                     "elements of dtype {dtype} cannot be compared"
@@ -70,31 +70,64 @@ impl<'a> Keys<'a> {
 
     /// Whether two elements are equal.
     pub(crate) fn equal(&self, a: usize, b: usize) -> bool {
-        self.equal_to(a, self, b)
-    }
-
-    /// Whether an element equals one of other keys of the same dtype.
-    pub(crate) fn equal_to(&self, at: usize, other: &Keys<'_>, other_at: usize) -> bool {
-        match (self, other) {
-            (Keys::Integers(a), Keys::Integers(b)) => a[at] == b[other_at],
-            (Keys::Floats(a), Keys::Floats(b)) => a[at] == b[other_at],
-            (Keys::Strings(a), Keys::Strings(b)) => a[at] == b[other_at],
-            _ => false,
+        match self {
+            Keys::Integers(values) => values[a] == values[b],
+            Keys::Floats(values) => values[a] == values[b],
+            Keys::Strings(values) => values[a] == values[b],
         }
     }
 
-    /// The distinct elements.
-    pub(crate) fn unique(&self) -> Unique {
+    /// The distinct elements; `put` gets, for each element, which of them it is.
+    pub(crate) fn unique(&self, put: impl FnMut(usize)) -> Unique {
         match self {
-            Keys::Integers(values) => unique(values, |value| value),
-            Keys::Floats(values) => unique(values, hash_float),
+            Keys::Integers(values) => unique(values, |value| value, put),
+            Keys::Floats(values) => unique(values, hash_float, put),
             Keys::Strings(values) => unique_by(
                 values.len(),
                 |at| hash_bytes(&values[at]),
                 |a, b| values[a] == values[b],
+                put,
             ),
         }
     }
+
+    /// The positions of the elements that are not among others of the same dtype.
+    pub(crate) fn without(&self, others: &Keys<'_>) -> Vec<i64> {
+        match (self, others) {
+            (Keys::Integers(x), Keys::Integers(y)) => difference(x, y, |value| *value),
+            (Keys::Floats(x), Keys::Floats(y)) => difference(x, y, |value| hash_float(*value)),
+            (Keys::Strings(x), Keys::Strings(y)) => difference(x, y, |value| hash_bytes(value)),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn difference<T: PartialEq>(x: &[T], y: &[T], hash: impl Fn(&T) -> u64) -> Vec<i64> {
+    // Chains of the elements of y by hash, in a table at most an eighth full, if it is small: few of x find a chain that is not
+    // theirs.
+    let room = if y.len() < 1 << 20 { 8 } else { 2 };
+    let mask = (room * y.len()).next_power_of_two().max(8) - 1;
+    let slot = |value: &T| (hash(value).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+    let mut heads = vec![usize::MAX; mask + 1];
+    let mut next = vec![usize::MAX; y.len()];
+    for (at, next) in next.iter_mut().enumerate() {
+        let head = &mut heads[slot(&y[at])];
+        *next = std::mem::replace(head, at);
+    }
+    let mut kept = Vec::with_capacity(x.len());
+    for (at, value) in x.iter().enumerate() {
+        let mut candidate = heads[slot(value)];
+        while let Some(other) = y.get(candidate) {
+            if other == value {
+                break;
+            }
+            candidate = next[candidate];
+        }
+        if candidate == usize::MAX {
+            kept.push(at as i64);
+        }
+    }
+    kept
 }
 
 /// A hash that depends on both and on their order.

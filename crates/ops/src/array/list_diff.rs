@@ -67,7 +67,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 ));
             }
         }
-        let kept = difference(&Keys::of(x)?, x.elements(), &Keys::of(y)?, y.elements());
+        let kept = Keys::of(x)?.without(&Keys::of(y)?);
         let positions = Tensor::vector(&kept);
         let out = gather_rows(ctx, x, &positions, 0, 0)?;
         let idx = if wide {
@@ -80,28 +80,4 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         ctx.set(1, idx);
         Ok(())
     })
-}
-
-fn difference(x: &Keys<'_>, x_len: usize, y: &Keys<'_>, y_len: usize) -> Vec<i64> {
-    // Chains of the elements of y by hash, in a table at most half full.
-    let mask = (2 * y_len).next_power_of_two().max(2) - 1;
-    let slot = |hash: u64| (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
-    let mut heads = vec![usize::MAX; mask + 1];
-    let mut next = vec![usize::MAX; y_len];
-    for (at, next) in next.iter_mut().enumerate() {
-        let head = &mut heads[slot(y.hash(at))];
-        *next = std::mem::replace(head, at);
-    }
-    let is_in_y = |at: usize| {
-        let mut candidate = heads[slot(x.hash(at))];
-        while candidate != usize::MAX {
-            if x.equal_to(at, y, candidate) {
-                return true;
-            }
-            candidate = next[candidate];
-        }
-        false
-    };
-    let kept = (0..x_len).filter(|at| !is_in_y(*at));
-    kept.map(|at| at as i64).collect()
 }

@@ -112,27 +112,40 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
             }
             counts[index - 1] = count;
         }
-        let mut band = ctx.take(0)?;
+        let mut matrices = ctx.take(0)?;
         let size = (rows as usize, columns as usize);
-        if !band.is_empty() {
-            by_word!(band.dtype(), W => clear::<W>(ctx.par(), band.words_mut::<W>()?, size, counts));
-        }
+        let band = if matrices.is_empty() {
+            matrices
+        } else if matrices.is_unique() {
+            by_word!(matrices.dtype(), W => {
+                clear::<W>(ctx.par(), None, matrices.words_mut::<W>()?, size, counts);
+            });
+            matrices
+        } else {
+            let mut band = ctx.allocate(matrices.dtype(), matrices.shape().clone())?;
+            by_word!(matrices.dtype(), W => {
+                let from = Some(matrices.words::<W>()?);
+                clear::<W>(ctx.par(), from, band.words_mut::<W>()?, size, counts);
+            });
+            band
+        };
         ctx.set(0, band);
         Ok(())
     })
 }
 
-/// Writes zeros outside of the band.
+/// Writes zeros outside of the band, and inside of it what is in `from`, if that is elsewhere.
 fn clear<W: Word>(
     par: &dyn Par,
+    from: Option<&[W]>,
     out: &mut [W],
     (rows, columns): (usize, usize),
     [lower, upper]: [i64; 2],
 ) {
     let grain = (16 * 1024usize).div_ceil(columns);
     rows_mut(par, out, columns, grain, |first, chunk| {
-        for (i, row) in chunk.chunks_exact_mut(columns).enumerate() {
-            let at = ((first + i) % rows) as i64;
+        for (row, out) in (first..).zip(chunk.chunks_exact_mut(columns)) {
+            let at = (row % rows) as i64;
             let begin = if lower < 0 {
                 0
             } else {
@@ -143,8 +156,14 @@ fn clear<W: Word>(
             } else {
                 (at + upper + 1) as usize
             };
-            row[..begin.min(columns)].fill(W::default());
-            row[end.clamp(begin.min(columns), columns)..].fill(W::default());
+            let begin = begin.min(columns);
+            let end = end.clamp(begin, columns);
+            out[..begin].fill(W::default());
+            if let Some(from) = from {
+                let row = &from[row * columns..(row + 1) * columns];
+                out[begin..end].clone_from_slice(&row[begin..end]);
+            }
+            out[end..].fill(W::default());
         }
     });
 }

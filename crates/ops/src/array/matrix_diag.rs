@@ -137,6 +137,17 @@ pub(crate) static OPS: [OpDef; 4] = [
                 ],
                 &[x(&[2, 2], &[2.0, 1.0, 4.0, 3.0])],
             ),
+            ex(
+                "one beyond the last column",
+                &[
+                    i32s(&[2, 1], &[7, 8]),
+                    i32s(&[2], &[0, 1]),
+                    i32s(&[], &[2]),
+                    i32s(&[], &[1]),
+                    i32s(&[], &[0]),
+                ],
+                &[i32s(&[2, 1], &[8, 0])],
+            ),
             ex_attrs(
                 "lower ones to the right",
                 &[("align", "LEFT_RIGHT")],
@@ -223,8 +234,8 @@ fn matrix(ctx: &KernelCtx<'_>, align: Align) -> Result<Tensor> {
             padding.shape()
         ));
     }
+    // Diagonals that such a matrix has not are left out.
     let (rows, columns) = size(band, *longest, wanted)?;
-    band.check(rows, columns)?;
     let shape = Shape::new(&[outer, &[rows, columns]].concat())?;
     let batch = diagonal.shape().elements_in(0..outer.len());
     let mut output = moves::fill(ctx.par(), &padding, shape)?;

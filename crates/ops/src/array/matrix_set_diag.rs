@@ -40,7 +40,14 @@ const SET: OpDef = OpDef {
             &[],
             &[f32s(&[2, 2], &[1.0]), f32s(&[3], &[1.0])],
             Code::InvalidArgument,
-            "",
+            "first dimensions of diagonal don't match",
+        ),
+        ex_err(
+            "no dimension",
+            &[],
+            &[f32s(&[1, 1], &[1.0]), f32s(&[], &[1.0])],
+            Code::InvalidArgument,
+            "diagonal must be at least 1-dim, received shape: []",
         ),
     ],
     ..OpDef::BLANK
@@ -85,7 +92,18 @@ pub(crate) static OPS: [OpDef; 4] = [
                     i32s(&[2], &[-1, 1]),
                 ],
                 Code::InvalidArgument,
-                "",
+                "The number of diagonals provided in `diag` is not consistent",
+            ),
+            ex_err(
+                "no dimension for the diagonals",
+                &[],
+                &[
+                    f32s(&[2, 3, 4], &[1.0]),
+                    f32s(&[10], &[1.0]),
+                    i32s(&[2], &[-1, 1]),
+                ],
+                Code::InvalidArgument,
+                "Expected diagonal rank >= 2, Received diagonal rank: 1",
             ),
         ],
         ..SET
@@ -163,6 +181,39 @@ fn aligned(g: &mut GradCtx<'_>, op: &str, inputs: &[Output]) -> Result<Output> {
     node.output()
 }
 
+/// Whether diagonals of a shape fit matrices of another.
+fn check_diagonal(band: Band, input: &Shape, diagonal: &Shape) -> Result<()> {
+    let (outer, rows, columns) = matrix_dims(input)?;
+    if diagonal.rank() == 0 {
+        return Err(invalid_argument!(
+            "diagonal must be at least 1-dim, received shape: {diagonal}"
+        ));
+    }
+    band.check(rows, columns)?;
+    if !band.is_single() {
+        if diagonal.rank() <= outer.len() {
+            return Err(invalid_argument!(
+                "Diagonal tensor rank must be large enough to contain a diagonal-count dimension. Input rank: {}, Expected diagonal rank >= {}, Received diagonal rank: {}",
+                input.rank(),
+                outer.len() + 1,
+                diagonal.rank()
+            ));
+        }
+        if diagonal[outer.len()] != band.count() {
+            return Err(invalid_argument!(
+                "The number of diagonals provided in `diag` is not consistent with `lower_diag_index` and `upper_diag_index`"
+            ));
+        }
+    }
+    let expected = band.shape(outer, rows, columns)?;
+    if *diagonal != expected {
+        return Err(invalid_argument!(
+            "Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] is not equal to the longests diagonal in range [lower_diag_index:upper_diag_index].\nInput shape: {input}\nDiagonal shape: {diagonal}\nExpected diagonal shape: {expected}"
+        ));
+    }
+    Ok(())
+}
+
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let align = Align::of(&node.attrs)?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
@@ -174,16 +225,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         let diagonal = ctx.input(1)?;
         let shape = output.shape().clone();
         let (outer, rows, columns) = matrix_dims(&shape)?;
-        band.check(rows, columns)?;
-        let expected = band.shape(outer, rows, columns)?;
-        if *diagonal.shape() != expected {
-            return Err(invalid_argument!(
-                "The diagonals must have shape {expected} for input {shape} and diagonals {} to {}, received shape: {}",
-                band.lower,
-                band.upper,
-                diagonal.shape()
-            ));
-        }
+        check_diagonal(band, &shape, diagonal.shape())?;
         let batch = shape.elements_in(0..outer.len());
         for place in band.places(batch, (rows, columns), align) {
             transfer(ctx, (diagonal, &place.kept), (&mut output, &place.matrix))?;

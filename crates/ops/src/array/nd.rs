@@ -6,8 +6,9 @@
 
 use tensorfleet_kernel::Attrs;
 use tensorfleet_math::movement::{BadIndex, flatten_coordinates};
+use tensorfleet_math::par::{Par, Serial};
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::gather::coordinates;
 use super::moves;
@@ -45,12 +46,12 @@ pub(crate) struct Rows {
 ///
 /// `what` ends the error text: `does not index into {what}`.
 pub(crate) fn rows(
+    par: &dyn Par,
     indices: &Tensor,
     dims: &[i64],
     policy: BadIndices,
     what: &dyn Fn() -> String,
 ) -> Result<Rows> {
-    let wide = row_numbers(indices)?;
     let extents = moves::extents(dims);
     if dims.is_empty() {
         let count = indices.shape().elements_in(0..indices.rank() - 1);
@@ -59,15 +60,21 @@ pub(crate) fn rows(
             kept: None,
         });
     }
-    match flatten_coordinates(&wide, &extents) {
+    let flat = match indices.dtype() {
+        DType::I32 => flatten_coordinates(par, indices.slice::<i32>()?, &extents),
+        _ => flatten_coordinates(par, &row_numbers(indices)?, &extents),
+    };
+    match flat {
         Ok(rows) => Ok(Rows { rows, kept: None }),
         Err(bad) if policy == BadIndices::Fail => {
+            let wide = row_numbers(indices)?;
             Err(outside(indices.shape(), &wide, dims.len(), bad, &what()))
         }
         Err(_) => {
             let (mut rows, mut kept) = (Vec::new(), Vec::new());
+            let wide = row_numbers(indices)?;
             for (position, row) in wide.chunks_exact(dims.len()).enumerate() {
-                if let Ok(flat) = flatten_coordinates(row, &extents) {
+                if let Ok(flat) = flatten_coordinates(&Serial, row, &extents) {
                     rows.extend(flat);
                     kept.push(position as i64);
                 }

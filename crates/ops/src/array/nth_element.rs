@@ -7,6 +7,7 @@ use tensorfleet_graph::gradient::{GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Real;
+use tensorfleet_math::par::{Par, chunks_mut};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape, Tensor};
 
@@ -14,6 +15,9 @@ use super::grads;
 use crate::by_real;
 use crate::math::calculus::{Calculus, first_of};
 use crate::types::REAL_NUMBERS;
+
+/// Elements that are worth a thread of their own.
+const GRAIN: usize = 4 << 10;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "NthElement",
@@ -112,7 +116,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         let n = if is_reverse { columns - 1 - n } else { n };
         let shape = Shape::new(&input.shape()[..last])?;
         let mut out = Tensor::new(input.dtype(), shape)?;
-        by_real!(input.dtype(), T => pick::<T>(input, &mut out, columns, n)?, else => {
+        by_real!(input.dtype(), T => pick::<T>(ctx.par(), input, &mut out, columns, n)?, else => {
             return Err(internal!("no order for dtype {}", input.dtype()));
         });
         ctx.set(0, out);
@@ -121,17 +125,26 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 }
 
 fn pick<T: Real + Element>(
+    par: &dyn Par,
     input: &Tensor,
     out: &mut Tensor,
     columns: usize,
     n: usize,
 ) -> Result<()> {
-    let rows = input.slice::<T>()?.chunks_exact(columns);
-    for (row, slot) in rows.zip(out.slice_mut::<T>()?) {
-        let mut row = row.to_vec();
-        let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
-        row.sort_by(order);
-        *slot = row[n];
-    }
+    let input = input.slice::<T>()?;
+    // What is no number is larger than all others: without an order of all, selection may give up.
+    let order = |a: &T, b: &T| {
+        let nans = || a.is_nan().cmp(&b.is_nan());
+        a.partial_cmp(b).unwrap_or_else(nans)
+    };
+    let grain = GRAIN.div_ceil(columns);
+    chunks_mut(par, out.slice_mut::<T>()?, grain, |first, out| {
+        let mut row = Vec::with_capacity(columns);
+        for (at, out) in (first..).zip(out) {
+            row.clear();
+            row.extend_from_slice(&input[at * columns..(at + 1) * columns]);
+            *out = *row.select_nth_unstable_by(n, order).1;
+        }
+    });
     Ok(())
 }

@@ -7,6 +7,7 @@ use tensorfleet_graph::example::{ex, ex_err, ex_ref, f32s, i32s, of, x};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::map::fill_by;
 use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor, bf16, f16};
@@ -130,15 +131,13 @@ fn integers(ctx: &KernelCtx<'_>, dtype: DType) -> Result<Tensor> {
     let mut output = Tensor::new(dtype, Shape::new(&[size])?)?;
     let value = |i: usize| start.wrapping_add(delta.wrapping_mul(i as i64));
     if dtype == DType::I64 {
-        let out = output.slice_mut::<i64>()?;
-        out.iter_mut()
-            .enumerate()
-            .for_each(|(i, out)| *out = value(i));
+        fill_by(ctx.par(), output.slice_mut::<i64>()?, value);
     } else {
-        let out = output.slice_mut::<i32>()?;
-        out.iter_mut()
-            .enumerate()
-            .for_each(|(i, out)| *out = value(i) as i32);
+        // Wrapping sums and products of the low halves are the low halves of the results.
+        let (start, delta) = (start as i32, delta as i32);
+        fill_by(ctx.par(), output.slice_mut::<i32>()?, |i| {
+            start.wrapping_add(delta.wrapping_mul(i as i32))
+        });
     }
     Ok(output)
 }
@@ -190,8 +189,8 @@ fn floats<T: Real + Element>(ctx: &KernelCtx<'_>) -> Result<Tensor> {
         ));
     }
     let mut output = Tensor::new(T::DTYPE, Shape::new(&[steps as i64])?)?;
-    for (i, out) in output.slice_mut::<T>()?.iter_mut().enumerate() {
-        *out = start.add(T::from_f64(i as f64).mul(delta));
-    }
+    fill_by(ctx.par(), output.slice_mut::<T>()?, |i| {
+        start.add(T::from_f64(i as f64).mul(delta))
+    });
     Ok(output)
 }

@@ -8,7 +8,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{Dims, PartialShape, Shape, UNKNOWN_DIM};
+use tensorfleet_tensor::{Dims, MAX_RANK, PartialShape, Shape, UNKNOWN_DIM};
 
 use crate::types::INDEX;
 
@@ -65,6 +65,13 @@ pub(crate) static OP: OpDef = OpDef {
             "wrong size",
             &[],
             &[f32s(&[3], &[1.0]), i32s(&[1], &[2])],
+            Code::InvalidArgument,
+            "",
+        ),
+        ex_err(
+            "too many dimensions",
+            &[],
+            &[f32s(&[1], &[1.0]), i32s(&[254], &[1])],
             Code::InvalidArgument,
             "",
         ),
@@ -127,6 +134,13 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
 
 /// The shape meant by `sizes` for a tensor of shape `input`.
 fn resolve(sizes: &[i64], input: &Shape) -> Result<Shape> {
+    // One fewer than other ops allow, and only here: TensorFlow's check.
+    if sizes.len() >= MAX_RANK {
+        return Err(invalid_argument!(
+            "too many dimensions: must be < {MAX_RANK}, but received {}",
+            sizes.len()
+        ));
+    }
     let mut dims = Dims::from_slice(sizes);
     let mut unknown = None;
     for (axis, size) in sizes.iter().enumerate() {

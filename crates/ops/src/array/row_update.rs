@@ -7,7 +7,7 @@ use tensorfleet_math::movement::{self, Updates};
 use tensorfleet_math::num::{Num, Real};
 use tensorfleet_math::par::Par;
 use tensorfleet_status::{Status, unimplemented};
-use tensorfleet_tensor::{Bytes, DType, Element, Tensor};
+use tensorfleet_tensor::{DType, Element, TString, Tensor};
 
 use super::moves::{self, RowsError};
 use crate::{by_number, by_real};
@@ -55,7 +55,7 @@ pub(crate) fn apply(
                 *element |= *update;
             })
         }
-        (Update::Add, DType::String) => run::<Bytes>(par, dst, row_len, rows, updates, append),
+        (Update::Add, DType::String) => run::<TString>(par, dst, row_len, rows, updates, append),
         (Update::Add, _) => {
             by_number!(dtype, T => run::<T>(par, dst, row_len, rows, updates, add), else => unknown())
         }
@@ -124,6 +124,6 @@ fn max<T: Real>(element: &mut T, update: &T) {
     }
 }
 
-fn append(element: &mut Bytes, update: &Bytes) {
+fn append(element: &mut TString, update: &TString) {
     *element = [element.as_ref(), update.as_ref()].concat().into();
 }

@@ -317,7 +317,7 @@ pub(crate) fn scatter(
     }
     let shape = output.shape().clone();
     let what = || format!("shape {shape}");
-    let found = nd::rows(indices, &shape[..depth], policy, &what)?;
+    let found = nd::rows(ctx.par(), indices, &shape[..depth], policy, &what)?;
     let row_len = shape.elements_in(depth..shape.rank());
     match found.kept {
         None => row_update::apply(ctx.par(), update, output, row_len, &found.rows, updates)?,

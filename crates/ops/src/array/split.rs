@@ -51,6 +51,12 @@ pub(crate) static OPS: [OpDef; 3] = [
                 &[LEFT, x(&[2, 1], &[2.0, 5.0]), x(&[2, 1], &[3.0, 6.0])],
             ),
             ex_attrs(
+                "four bits",
+                TWO,
+                &[i32s(&[], &[0]), of(DType::I4, &[2], &[-6.0, 7.0])],
+                &[of(DType::I4, &[1], &[-6.0]), of(DType::I4, &[1], &[7.0])],
+            ),
+            ex_attrs(
                 "one",
                 &[("num_split", "1")],
                 &[i32s(&[], &[0]), strs(&[2], &["a", "b"])],
@@ -412,33 +418,54 @@ fn set_pieces(
     keep_axis: bool,
 ) -> Result<()> {
     let whole = value.shape().clone();
-    let dims = moves::extents(&whole);
-    let mut begin = vec![0; dims.len()];
-    let steps = vec![1; dims.len()];
+    let shape_of = |size: usize| match (whole.with_dim(axis, size as i64)?, keep_axis) {
+        (shape, true) => Ok(shape),
+        (shape, false) => without(&shape, axis),
+    };
+    if sizes.len() == 1 {
+        let piece = value.reshaped(shape_of(sizes[0])?)?;
+        ctx.set(0, piece);
+        return Ok(());
+    }
+    let mut begin = vec![0; whole.rank()];
+    let mut last: Option<(usize, Shape)> = None;
     for (index, size) in sizes.iter().enumerate() {
-        let mut shape = whole.with_dim(axis, *size as i64)?;
-        let mut extents = moves::extents(&shape);
-        if !keep_axis {
-            shape = without(&shape, axis)?;
-        }
-        let piece = if sizes.len() == 1 {
-            value.clone().reshaped(shape)?
-        } else if axis == 0 {
-            value.rows(begin[0], *size)?.reshaped(shape)?
-        } else {
-            extents[axis] = *size;
-            // An empty piece may begin behind the last element, which a view cannot.
-            let view = if *size == 0 {
-                View::dense(&extents)
-            } else {
-                View::sliced(&dims, &begin, &steps, &extents)
-            };
-            moves::copy_view(ctx.par(), &value, &view, shape)?
+        // Most pieces are as large as the one before.
+        let shape = match last.take() {
+            Some((other, shape)) if other == *size => shape,
+            _ => shape_of(*size)?,
         };
+        let piece = if axis == 0 {
+            value.rows(begin[0], *size)?.reshaped(shape.clone())?
+        } else {
+            piece(ctx, &value, axis, &begin, *size, shape.clone())?
+        };
+        last = Some((*size, shape));
         begin[axis] += size;
         ctx.set(index, piece);
     }
     Ok(())
+}
+
+/// A copy of the elements from `begin` on, `size` of them along an axis.
+fn piece(
+    ctx: &KernelCtx<'_>,
+    value: &Tensor,
+    axis: usize,
+    begin: &[usize],
+    size: usize,
+    shape: Shape,
+) -> Result<Tensor> {
+    let dims = moves::extents(value.shape());
+    let mut extents = dims.clone();
+    extents[axis] = size;
+    // An empty piece may begin behind the last element, which a view cannot.
+    let view = if size == 0 {
+        View::dense(&extents)
+    } else {
+        View::sliced(&dims, begin, &vec![1; dims.len()], &extents)
+    };
+    moves::copy_view(ctx.par(), value, &view, shape)
 }
 
 fn without(shape: &Shape, axis: usize) -> Result<Shape> {

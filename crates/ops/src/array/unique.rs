@@ -8,8 +8,8 @@
 use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, f32s, i32s, i64s, strs, x};
 use tensorfleet_graph::{Exactness, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::movement::{Unique, unique_by};
-use tensorfleet_status::{Code, Result, internal, invalid_argument};
+use tensorfleet_math::movement::{Unique, unique, unique_by};
+use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::keys::{Keys, mix};
@@ -153,12 +153,33 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let axis = axis(ctx)?;
         let x = ctx.input(0)?;
-        let keys = Keys::of(x)?;
-        let found = distinct(&keys, x.shape(), axis);
+        let shape = Shape::vector(x.shape().dim(axis));
+        let dtype = if wide { DType::I64 } else { DType::I32 };
+        let mut index = ctx.allocate(dtype, shape)?;
+        let found = if wide {
+            let mut index = index.slice_mut::<i64>()?.iter_mut();
+            distinct(x, axis, |number| {
+                if let Some(to) = index.next() {
+                    *to = number as i64;
+                }
+            })?
+        } else {
+            let mut index = index.slice_mut::<i32>()?.iter_mut();
+            distinct(x, axis, |number| {
+                if let Some(to) = index.next() {
+                    *to = number as i32;
+                }
+            })?
+        };
+        ensure!(
+            wide || i32::try_from(found.first.len()).is_ok(),
+            internal,
+            "more than 2^31 elements for int32 indices"
+        );
         let first: Vec<i64> = found.first.iter().map(|first| *first as i64).collect();
         let y = super::gather::gather_rows(ctx, x, &Tensor::vector(&first), axis as i64, 0)?;
         ctx.set(0, y);
-        ctx.set(1, numbers(&found.index, wide)?);
+        ctx.set(1, index);
         ctx.set(2, numbers(&found.count, wide)?);
         Ok(())
     })
@@ -192,24 +213,32 @@ fn axis(ctx: &KernelCtx<'_>) -> Result<usize> {
     }
 }
 
-fn distinct(keys: &Keys<'_>, shape: &Shape, axis: usize) -> Unique {
+/// The distinct slices along an axis; `put` gets, for each slice, which of them it is.
+fn distinct(x: &Tensor, axis: usize, put: impl FnMut(usize)) -> Result<Unique> {
+    let shape = x.shape();
     let count = shape.dim(axis);
     let outer = shape.elements_in(0..axis);
     let inner = shape.elements_in(axis + 1..shape.rank());
     if outer * inner == 1 {
-        return keys.unique();
+        return Ok(match x.dtype() {
+            DType::I32 => unique(x.slice::<i32>()?, |value| value as u64, put),
+            DType::I64 => unique(x.slice::<i64>()?, |value| value as u64, put),
+            _ => Keys::of(x)?.unique(put),
+        });
     }
+    let keys = Keys::of(x)?;
     let elements = |slice: usize| {
         (0..outer).flat_map(move |i| {
             let at = (i * count + slice) * inner;
             at..at + inner
         })
     };
-    unique_by(
+    Ok(unique_by(
         count,
         |slice| elements(slice).fold(0, |hash, at| mix(hash, keys.hash(at))),
         |a, b| elements(a).zip(elements(b)).all(|(a, b)| keys.equal(a, b)),
-    )
+        put,
+    ))
 }
 
 fn numbers(values: &[usize], wide: bool) -> Result<Tensor> {

@@ -6,7 +6,8 @@ use tensorfleet_graph::example::{bools, c64s, ex, ex_err, i64s, x};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::movement;
+use tensorfleet_math::movement::{Chosen, coordinates_of};
+use tensorfleet_math::par::chunks_mut;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
 
@@ -22,6 +23,9 @@ const TYPES: &[DType] = dtypes![
     COMPLEX,
     &[DType::Bool]
 ];
+
+/// Elements that are worth a thread of their own.
+const GRAIN: usize = 16 << 10;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "Where",
@@ -76,31 +80,39 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
             return Err(invalid_argument!("WhereOp : Unhandled input dimensions: 0"));
         }
         let index = match input.dtype() {
-            DType::Bool => find::<bool>(input)?,
-            dtype => by_number!(dtype, T => find::<T>(input)?, else => {
-                return Err(internal!("no zero of dtype {dtype}"));
-            }),
+            DType::Bool => find(ctx, input)?,
+            dtype => {
+                let mut chosen = ctx.allocate(DType::Bool, input.shape().clone())?;
+                by_number!(dtype, T => choose::<T>(ctx, input, &mut chosen)?, else => {
+                    return Err(internal!("no zero of dtype {dtype}"));
+                });
+                find(ctx, &chosen)?
+            }
         };
         ctx.set(0, index);
         Ok(())
     })
 }
 
-fn find<T: Element + PartialEq>(input: &Tensor) -> Result<Tensor> {
+fn choose<T: Element + PartialEq>(
+    ctx: &KernelCtx<'_>,
+    input: &Tensor,
+    chosen: &mut Tensor,
+) -> Result<()> {
     let (zero, elements) = (T::default(), input.slice::<T>()?);
-    let count = elements.iter().filter(|element| **element != zero).count();
-    let shape = Shape::new(&[count as i64, input.rank() as i64])?;
-    let mut index = Tensor::new(DType::I64, shape)?;
-    let out = index.slice_mut::<i64>()?;
-    let chosen = elements.iter().map(|element| *element != zero);
-    // Vectors are the usual case, and need no division.
-    if input.rank() == 1 {
-        let positions = chosen.enumerate().filter(|(_, chosen)| *chosen);
-        for (out, (position, _)) in out.iter_mut().zip(positions) {
-            *out = position as i64;
+    chunks_mut(ctx.par(), chosen.slice_mut()?, GRAIN, |at, chosen| {
+        for (chosen, element) in chosen.iter_mut().zip(&elements[at..]) {
+            *chosen = *element != zero;
         }
-    } else {
-        movement::coordinates_of(chosen, &moves::extents(input.shape()), out);
-    }
+    });
+    Ok(())
+}
+
+fn find(ctx: &KernelCtx<'_>, chosen: &Tensor) -> Result<Tensor> {
+    let (dims, chosen) = (moves::extents(chosen.shape()), chosen.slice::<bool>()?);
+    let count = Chosen::count(ctx.par(), chosen);
+    let shape = Shape::new(&[count.total() as i64, dims.len() as i64])?;
+    let mut index = ctx.allocate(DType::I64, shape)?;
+    coordinates_of(ctx.par(), chosen, &count, &dims, index.slice_mut()?);
     Ok(index)
 }

@@ -16,6 +16,7 @@ use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 use crate::by_number;
 use crate::data_flow::optional;
 use crate::data_flow::tensor_map::TensorMap;
+use crate::data_flow::variant_number::VariantNumber;
 use crate::ragged::variant::RaggedVariant;
 use crate::types::{PLAIN, VALUES, dtypes};
 
@@ -123,6 +124,9 @@ fn zeros(x: &Tensor) -> Result<Tensor> {
 }
 
 fn zero_of(variant: &Variant) -> Result<Variant> {
+    if let Some(number) = VariantNumber::of(variant) {
+        return Ok(number.zero().into_variant());
+    }
     match variant {
         Variant::Empty => Ok(Variant::Empty),
         Variant::List(list) => {

@@ -72,7 +72,9 @@ fn truth(tensor: &Tensor) -> Result<bool> {
         DType::U16 => tensor.to_scalar::<u16>()? != 0,
         DType::U32 => tensor.to_scalar::<u32>()? != 0,
         DType::U64 => tensor.to_scalar::<u64>()? != 0,
-        DType::String => !tensor.to_scalar::<tensorfleet_tensor::Bytes>()?.is_empty(),
+        DType::String => !tensor
+            .to_scalar::<tensorfleet_tensor::TString>()?
+            .is_empty(),
         other => {
             return Err(invalid_argument!(
                 "a predicate of dtype {other} cannot be turned into a bool"

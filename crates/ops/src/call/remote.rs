@@ -64,7 +64,7 @@ fn build_to_bool(_: &NodeInfo) -> Result<AnyKernel> {
 fn build_remote(node: &NodeInfo) -> Result<AnyKernel> {
     let func = node.attrs.func("f")?.clone();
     AnyKernel::later(move |mut ctx: AsyncCtx| {
-        let target = ctx.view(|view| view.scalar::<tensorfleet_tensor::Bytes>(0));
+        let target = ctx.view(|view| view.scalar::<tensorfleet_tensor::TString>(0));
         let args = target.and_then(|target| {
             let (target, own) = (
                 String::from_utf8_lossy(&target),

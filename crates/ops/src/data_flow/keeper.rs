@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tensorfleet_kernel::{KernelCtx, NodeInfo, RefVar, Resource, ResourceManager, Value};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use crate::state::names::{SharedName, handle_to};
 
@@ -126,7 +126,7 @@ pub(crate) fn resource_at<T: Resource>(ctx: &KernelCtx<'_>, index: usize) -> Res
 /// A reference to a container and a name.
 pub(crate) fn ref_to_names(container: String, name: String) -> Value {
     let var = RefVar::declared(name.clone(), DType::String, Shape::vector(2));
-    let names = [Bytes::from(container), Bytes::from(name)];
+    let names = [TString::from(container), TString::from(name)];
     *var.write() = Some(Tensor::vector(&names));
     Value::Ref(Arc::new(var))
 }
@@ -138,12 +138,12 @@ pub(crate) fn names_by_ref(ctx: &KernelCtx<'_>, index: usize) -> Result<Option<(
         return Ok(None);
     }
     let names = ctx.input_ref(index)?.get()?;
-    let [container, name] = names.slice::<Bytes>()? else {
+    let [container, name] = names.slice::<TString>()? else {
         return Err(invalid_argument!(
             "Resource handle must have 2 elements, but had shape: {}",
             names.shape()
         ));
     };
-    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &TString| String::from_utf8_lossy(bytes).into_owned();
     Ok(Some((text(container), text(name))))
 }

@@ -10,6 +10,7 @@ mod staging;
 mod tensor_array;
 mod tensor_list;
 pub(crate) mod tensor_map;
+pub(crate) mod variant_number;
 
 use crate::Family;
 

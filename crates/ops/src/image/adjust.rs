@@ -6,11 +6,10 @@
 use tensorfleet_graph::example::{Lit, ex_attrs, ex_err, ex_ref, f32s};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
-use tensorfleet_math::par::{chunks_mut, rows_mut};
+use tensorfleet_math::map::map_pixels;
+use tensorfleet_math::par::{Par, rows_mut};
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{DType, Tensor};
-
-use super::color::GRAIN;
 
 const F32: &[DType] = &[DType::F32];
 
@@ -119,38 +118,58 @@ fn contrast(ctx: &mut KernelCtx<'_>) -> Result<()> {
     let rank = shape.rank();
     let (channels, image) = (shape.dim(rank - 1), shape.elements_in(rank - 3..rank));
     if !images.is_empty() {
-        rows_mut(
-            ctx.par(),
-            images.slice_mut::<f32>()?,
-            image,
-            1,
-            |_, images| {
-                for image in images.chunks_exact_mut(image) {
-                    let mut means = vec![0.0f64; channels];
-                    for pixel in image.chunks_exact(channels) {
-                        for (sum, &x) in means.iter_mut().zip(pixel) {
-                            *sum += f64::from(x);
-                        }
-                    }
-                    let count = (image.len() / channels) as f64;
-                    for pixel in image.chunks_exact_mut(channels) {
-                        for (x, sum) in pixel.iter_mut().zip(&means) {
-                            let mean = (sum / count) as f32;
-                            *x = mean + factor * (*x - mean);
-                        }
+        let mut out = ctx.allocate(DType::F32, shape.clone())?;
+        let from = images.slice::<f32>()?;
+        let means = means(ctx.par(), from, image, channels);
+        // The means of as many pixels as are a whole number of vectors.
+        const PIXELS: usize = 16;
+        let run = PIXELS * channels;
+        rows_mut(ctx.par(), out.slice_mut()?, image, 1, |first, to| {
+            for (i, to) in (first..).zip(to.chunks_exact_mut(image)) {
+                let means = means[i * channels..(i + 1) * channels].repeat(PIXELS);
+                let from = from[i * image..(i + 1) * image].chunks(run);
+                for (to, from) in to.chunks_mut(run).zip(from) {
+                    for ((to, x), mean) in to.iter_mut().zip(from).zip(&means) {
+                        *to = mean + factor * (x - mean);
                     }
                 }
-            },
-        );
+            }
+        });
+        images = out;
     }
     ctx.set(0, images);
     Ok(())
 }
 
+/// The mean of each channel of each image.
+fn means(par: &dyn Par, images: &[f32], image: usize, channels: usize) -> Vec<f32> {
+    let mut means = vec![0.0; images.len() / image * channels];
+    rows_mut(par, &mut means, channels, 1, |first, means| {
+        // Sums of pixels apart from each other, so that no addition waits for the last one.
+        const PIXELS: usize = 8;
+        let mut sums = vec![0.0f64; PIXELS * channels];
+        for (i, means) in (first..).zip(means.chunks_exact_mut(channels)) {
+            sums.fill(0.0);
+            let image = &images[i * image..(i + 1) * image];
+            for pixels in image.chunks(sums.len()) {
+                for (sum, x) in sums.iter_mut().zip(pixels) {
+                    *sum += f64::from(*x);
+                }
+            }
+            let count = (image.len() / channels) as f64;
+            for (channel, mean) in means.iter_mut().enumerate() {
+                let sum: f64 = sums.iter().skip(channel).step_by(channels).sum();
+                *mean = (sum / count) as f32;
+            }
+        }
+    });
+    means
+}
+
 fn by_pixel(
     ctx: &mut KernelCtx<'_>,
     name: &str,
-    change: fn([f32; 3], f32) -> [f32; 3],
+    change: impl Fn([f32; 3], f32) -> [f32; 3] + Copy + Sync,
 ) -> Result<()> {
     let (mut images, scalar) = inputs(ctx, name)?;
     let channels = images.shape().dim(images.rank() - 1);
@@ -159,74 +178,59 @@ fn by_pixel(
         invalid_argument,
         "input must have 3 channels but instead has {channels} channels."
     );
-    chunks_mut(ctx.par(), images.slice_mut::<f32>()?, GRAIN, |_, pixels| {
-        for pixel in pixels.as_chunks_mut::<3>().0 {
-            *pixel = change(*pixel, scalar);
-        }
+    map_pixels(ctx.par(), images.slice_mut::<f32>()?, move |pixel| {
+        change(pixel, scalar)
     });
     ctx.set(0, images);
     Ok(())
 }
 
-/// A hue has six sectors; in each, one channel is the largest, one the smallest, and the third lies between them.
-fn hue([r, g, b]: [f32; 3], delta: f32) -> [f32; 3] {
-    let (sector, low, middle, high) = match (r < g, b) {
-        (true, b) if b < r => (1, b, r, g),
-        (true, b) if b > g => (3, r, g, b),
-        (true, b) => (2, r, b, g),
-        (false, b) if b < g => (0, b, g, r),
-        (false, b) if b > r => (4, g, r, b),
-        (false, b) => (5, g, b, r),
-    };
-    let mut turn = 0.0;
-    if high != low {
-        let share = (middle - low) / (high - low);
-        turn = sector as f32 + if sector % 2 == 0 { share } else { 1.0 - share };
-    }
-    let turn = (turn + delta * 6.0).rem_euclid(6.0);
-    let sector = turn as usize;
-    let share = turn - sector as f32;
-    let share = if sector.is_multiple_of(2) {
-        share
-    } else {
-        1.0 - share
-    };
-    let middle = low + share * (high - low);
-    match sector {
-        0 => [high, middle, low],
-        1 => [middle, high, low],
-        2 => [low, high, middle],
-        3 => [low, middle, high],
-        4 => [middle, low, high],
-        _ => [high, low, middle],
-    }
+/// The hue of a pixel in sixths of a turn, from 0 to 6; 0 for a grey one.
+#[inline(always)]
+fn turn([r, g, b]: [f32; 3], high: f32, range: f32) -> f32 {
+    let from_blue = 4.0 + (r - g) / range;
+    let from_green = 2.0 + (b - r) / range;
+    let from_red = (g - b) / range;
+    let turn = if g == high { from_green } else { from_blue };
+    let turn = if r == high { from_red } else { turn };
+    let turn = if turn < 0.0 { turn + 6.0 } else { turn };
+    if range > 0.0 { turn } else { 0.0 }
 }
 
-fn saturate([r, g, b]: [f32; 3], scale: f32) -> [f32; 3] {
-    let value = r.max(g).max(b);
-    let range = value - r.min(g).min(b);
+/// How much each channel has of the range of a hue in sixths of a turn.
+#[inline(always)]
+fn shares(turn: f32) -> [f32; 3] {
+    let inside = |x: f32| {
+        let x = if x > 0.0 { x } else { 0.0 };
+        if x < 1.0 { x } else { 1.0 }
+    };
+    [
+        inside((turn - 3.0).abs() - 1.0),
+        inside(2.0 - (turn - 2.0).abs()),
+        inside(2.0 - (turn - 4.0).abs()),
+    ]
+}
+
+#[inline(always)]
+fn extremes([r, g, b]: [f32; 3]) -> (f32, f32) {
+    (r.min(g).min(b), r.max(g).max(b))
+}
+
+#[inline(always)]
+fn hue(pixel: [f32; 3], delta: f32) -> [f32; 3] {
+    let (low, high) = extremes(pixel);
+    let range = high - low;
+    let turn = turn(pixel, high, range) + delta * 6.0;
+    let turn = turn - 6.0 * (turn / 6.0).floor();
+    shares(turn).map(|share| low + share * range)
+}
+
+#[inline(always)]
+fn saturate(pixel: [f32; 3], scale: f32) -> [f32; 3] {
+    let (low, value) = extremes(pixel);
+    let range = value - low;
     let saturation = if value > 0.0 { range / value } else { 0.0 };
-    let norm = 1.0 / (6.0 * range);
-    let hue = if range <= 0.0 {
-        0.0
-    } else if r == value {
-        norm * (g - b)
-    } else if g == value {
-        norm * (b - r) + 2.0 / 6.0
-    } else {
-        norm * (r - g) + 4.0 / 6.0
-    };
-    let turn = if hue < 0.0 { hue + 1.0 } else { hue } * 6.0;
     let chroma = (saturation * scale).clamp(0.0, 1.0) * value;
-    let middle = chroma * (1.0 - (turn % 2.0 - 1.0).abs());
-    let channels = match turn as usize {
-        0 => [chroma, middle, 0.0],
-        1 => [middle, chroma, 0.0],
-        2 => [0.0, chroma, middle],
-        3 => [0.0, middle, chroma],
-        4 => [middle, 0.0, chroma],
-        5 => [chroma, 0.0, middle],
-        _ => [0.0; 3],
-    };
-    channels.map(|channel| channel + (value - chroma))
+    let least = value - chroma;
+    shares(turn(pixel, value, range)).map(|share| share * chroma + least)
 }

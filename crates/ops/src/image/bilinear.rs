@@ -8,6 +8,7 @@ use tensorfleet_graph::example::{Example, Lit, ex_attrs, ex_err, ex_ref, f32s, i
 use tensorfleet_graph::gradient::{GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::map::map_in_place;
 use tensorfleet_math::resample::{Axis, bilinear, resample};
 use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::{DType, Tensor};
@@ -312,7 +313,7 @@ fn resize(
     if method == Method::Area {
         let scale = |direction: usize| placement.scale(from[direction], to[direction]);
         let share = 1.0 / (scale(0) * scale(1));
-        made.iter_mut().for_each(|pixel| *pixel *= share);
+        map_in_place(ctx.par(), made, |pixel| pixel * share);
     }
     Ok(out)
 }

@@ -9,7 +9,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument, unimplemented};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Tensor, UNKNOWN_DIM};
+use tensorfleet_tensor::{DType, PartialShape, TString, Tensor, UNKNOWN_DIM};
 
 use super::jpeg::{self, Reading};
 use super::picture::Picture;
@@ -376,9 +376,9 @@ impl Decoding {
     }
 }
 
-fn file<'a>(ctx: &'a KernelCtx<'_>) -> Result<&'a Bytes> {
+fn file<'a>(ctx: &'a KernelCtx<'_>) -> Result<&'a TString> {
     let contents = ctx.input(0)?;
-    match (contents.rank(), contents.slice::<Bytes>()?) {
+    match (contents.rank(), contents.slice::<TString>()?) {
         (0, [file]) => Ok(file),
         _ => Err(invalid_argument!(
             "`contents` must be scalar but got shape{}",

@@ -9,7 +9,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor};
 
 use super::jpeg::{self, Writing};
 use super::png_file;
@@ -161,7 +161,7 @@ fn build_png(node: &NodeInfo) -> Result<AnyKernel> {
         for at in 0..shape.elements() {
             let samples = &samples[at * size..(at + 1) * size];
             let file = png_file::encode(sides, channels, wide, compression, samples)?;
-            files.push(Bytes::from(file));
+            files.push(TString::from(file));
         }
         ctx.set(0, Tensor::from_vec(shape, files)?);
         Ok(())

@@ -279,15 +279,13 @@ fn transform<T: Element + Real>(bilinear: bool, fill: Fill) -> Result<AnyKernel>
                 let (image, y) = (row / rows, (row % rows) as f32);
                 let [a0, a1, a2, b0, b1, b2, c0, c1] =
                     projections[image.min(projections.len() - 1)];
-                let read = |y: f32, x: f32, c: usize| {
+                let place = |y: f32, x: f32| {
                     let inside = y >= 0.0 && x >= 0.0 && y < height as f32 && x < width as f32;
-                    match inside {
-                        true => {
-                            pixels[((image * height + y as usize) * width + x as usize) * channels
-                                + c]
-                        }
-                        false => outside,
-                    }
+                    inside.then(|| ((image * height + y as usize) * width + x as usize) * channels)
+                };
+                let read = |place: Option<usize>, c: usize| match place {
+                    Some(place) => pixels[place + c],
+                    None => outside,
                 };
                 for (x, pixel) in out.chunks_exact_mut(channels).enumerate() {
                     let x = x as f32;
@@ -298,18 +296,23 @@ fn transform<T: Element + Real>(bilinear: bool, fill: Fill) -> Result<AnyKernel>
                     }
                     let u = fill.place((a0 * x + a1 * y + a2) / scale, width);
                     let v = fill.place((b0 * x + b1 * y + b2) / scale, height);
-                    for (c, out) in pixel.iter_mut().enumerate() {
-                        if !bilinear {
-                            *out = read(v.round(), u.round(), c);
-                            continue;
+                    if !bilinear {
+                        let place = place(v.round(), u.round());
+                        for (c, out) in pixel.iter_mut().enumerate() {
+                            *out = read(place, c);
                         }
-                        let (top, left) = (v.floor(), u.floor());
-                        let (bottom, right) = (top + 1.0, left + 1.0);
-                        let read = |y: f32, x: f32| read(y, x, c).to_f64() as f32;
-                        let above = (right - u) * read(top, left) + (u - left) * read(top, right);
-                        let below =
-                            (right - u) * read(bottom, left) + (u - left) * read(bottom, right);
-                        let mixed = (bottom - v) * above + (v - top) * below;
+                        continue;
+                    }
+                    let (top, left) = (v.floor(), u.floor());
+                    let (bottom, right) = (top + 1.0, left + 1.0);
+                    let above = [place(top, left), place(top, right)];
+                    let below = [place(bottom, left), place(bottom, right)];
+                    for (c, out) in pixel.iter_mut().enumerate() {
+                        let mixed = |[at_left, at_right]: [Option<usize>; 2]| {
+                            let read = |place| read(place, c).to_f64() as f32;
+                            (right - u) * read(at_left) + (u - left) * read(at_right)
+                        };
+                        let mixed = (bottom - v) * mixed(above) + (v - top) * mixed(below);
                         *out = T::from_f64(f64::from(mixed));
                     }
                 }

@@ -8,7 +8,7 @@ use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use super::{text, text_input};
 
@@ -76,7 +76,7 @@ pub(crate) static OPS: [OpDef; 3] = [
 /// Names and slice specifications of `count` tensors.
 struct Wanted {
     prefix: String,
-    names: Vec<Bytes>,
+    names: Vec<TString>,
     slices: Vec<String>,
 }
 
@@ -98,9 +98,9 @@ fn wanted(ctx: &KernelCtx<'_>, count: usize) -> Result<Wanted> {
     }
     Ok(Wanted {
         prefix: text_input(ctx, 0)?,
-        names: names.slice::<Bytes>()?.to_vec(),
+        names: names.slice::<TString>()?.to_vec(),
         slices: slices
-            .slice::<Bytes>()?
+            .slice::<TString>()?
             .iter()
             .map(text)
             .collect::<Result<_>>()?,
@@ -149,7 +149,7 @@ fn build_merge(node: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let prefixes = ctx
             .input(0)?
-            .slice::<Bytes>()?
+            .slice::<TString>()?
             .iter()
             .map(text)
             .collect::<Result<Vec<String>>>()?;

@@ -11,7 +11,7 @@ use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use super::text;
 
@@ -91,7 +91,7 @@ pub(crate) static OPS: [OpDef; 4] = [
 
 /// The one file name or pattern in input 0.
 fn file(ctx: &KernelCtx<'_>, input: &str) -> Result<String> {
-    let names = ctx.input(0)?.slice::<Bytes>()?;
+    let names = ctx.input(0)?.slice::<TString>()?;
     match names {
         [name] => text(name),
         _ => Err(invalid_argument!(
@@ -103,14 +103,14 @@ fn file(ctx: &KernelCtx<'_>, input: &str) -> Result<String> {
 
 /// Specifications of slices as texts.
 fn slices(ctx: &KernelCtx<'_>) -> Result<Vec<String>> {
-    ctx.input(2)?.slice::<Bytes>()?.iter().map(text).collect()
+    ctx.input(2)?.slice::<TString>()?.iter().map(text).collect()
 }
 
 fn build_save(has_slices: bool) -> Result<AnyKernel> {
     let first = if has_slices { 3 } else { 2 };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let path = file(ctx, "filename")?;
-        let names = ctx.input(1)?.slice::<Bytes>()?;
+        let names = ctx.input(1)?.slice::<TString>()?;
         let slices = match has_slices {
             true => slices(ctx)?,
             false => vec![String::new(); names.len()],
@@ -146,7 +146,7 @@ fn build_restore(node: &NodeInfo, has_slice: bool) -> Result<AnyKernel> {
     let dtype = node.attrs.dtype("dt")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let pattern = file(ctx, "file_pattern")?;
-        let names = ctx.input(1)?.slice::<Bytes>()?;
+        let names = ctx.input(1)?.slice::<TString>()?;
         ensure!(
             !names.is_empty(),
             invalid_argument,

@@ -13,7 +13,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{
     Code, Result, data_loss, invalid_argument, resource_exhausted, unimplemented,
 };
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "DecodeCompressed",
@@ -80,16 +80,16 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             return Ok(());
         }
         let input = ctx.input(0)?;
-        let strings = input.slice::<Bytes>()?.iter();
+        let strings = input.slice::<TString>()?.iter();
         let unpacked = strings.map(|bytes| unpack(bytes, packing));
-        let unpacked = unpacked.collect::<Result<Vec<Bytes>>>()?;
+        let unpacked = unpacked.collect::<Result<Vec<TString>>>()?;
         let output = Tensor::from_vec(input.shape().clone(), unpacked)?;
         ctx.set(0, output);
         Ok(())
     })
 }
 
-fn unpack(bytes: &Bytes, packing: Packing) -> Result<Bytes> {
+fn unpack(bytes: &TString, packing: Packing) -> Result<TString> {
     let mut out = Vec::new();
     let read = packing
         .unpacked(&bytes[..])

@@ -11,7 +11,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, TString, Tensor};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "DecodeCSV",
@@ -161,7 +161,7 @@ fn infer_columns(ctx: &mut InferCtx<'_>) -> Result<()> {
 struct Layout {
     delimiter: u8,
     quotes: bool,
-    na: Bytes,
+    na: TString,
     /// Sorted; all columns if there are none.
     select: Vec<usize>,
     dtypes: Vec<DType>,
@@ -192,7 +192,7 @@ impl Layout {
         Ok(Layout {
             delimiter,
             quotes: attrs.bool("use_quote_delim")?,
-            na: attrs.bytes("na_value")?.clone(),
+            na: attrs.bytes("na_value")?.into(),
             select: select.collect::<Result<_>>()?,
             dtypes,
         })
@@ -285,7 +285,7 @@ enum Column {
     F64(Vec<f64>),
     I32(Vec<i32>),
     I64(Vec<i64>),
-    Text(Vec<Bytes>),
+    Text(Vec<TString>),
 }
 
 impl Column {
@@ -307,7 +307,7 @@ impl Column {
             Column::I32(values) => put(values, field, default, number),
             Column::I64(values) => put(values, field, default, number),
             Column::Text(values) => put(values, field, default, |field| {
-                Some(Bytes::copy_from_slice(field))
+                Some(TString::copy_from_slice(field))
             }),
         }
     }
@@ -362,7 +362,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             );
         }
         let mut fields = Vec::new();
-        for (row, record) in records.slice::<Bytes>()?.iter().enumerate() {
+        for (row, record) in records.slice::<TString>()?.iter().enumerate() {
             fields.clear();
             layout.fields(record, &mut fields)?;
             ensure!(

@@ -12,7 +12,7 @@ use tensorfleet_graph::infer::{self, InferCtx};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{Bytes, PartialShape, Tensor};
+use tensorfleet_tensor::{PartialShape, TString, Tensor};
 
 use super::{text, text_input};
 
@@ -94,10 +94,10 @@ fn build_matching(_: &NodeInfo) -> Result<AnyKernel> {
             patterns.shape()
         );
         let mut found = Vec::new();
-        for pattern in patterns.slice::<Bytes>()? {
+        for pattern in patterns.slice::<TString>()? {
             let pattern = text(pattern)?;
             let files = fs::for_path(&pattern)?.glob(&pattern)?;
-            found.extend(files.into_iter().map(Bytes::from));
+            found.extend(files.into_iter().map(TString::from));
         }
         found.sort_unstable();
         ctx.set(0, Tensor::vector(&found));
@@ -116,7 +116,7 @@ fn build_read(_: &NodeInfo) -> Result<AnyKernel> {
 fn build_write(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let name = text_input(ctx, 0)?;
-        let contents = ctx.scalar::<Bytes>(1)?;
+        let contents = ctx.scalar::<TString>(1)?;
         if let Some(dir) = Path::new(&name).parent() {
             std::fs::create_dir_all(dir).map_err(|error| io_status(&name, &error))?;
         }

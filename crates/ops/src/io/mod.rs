@@ -42,7 +42,7 @@ pub(crate) static FAMILY: Family = Family {
 
 use tensorfleet_kernel::KernelCtx;
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 /// The one text in input `index`.
 fn text_input(ctx: &KernelCtx<'_>, index: usize) -> Result<String> {
@@ -53,11 +53,11 @@ fn text_input(ctx: &KernelCtx<'_>, index: usize) -> Result<String> {
             tensor.shape()
         ));
     }
-    text(&tensor.slice::<Bytes>()?[0])
+    text(&tensor.slice::<TString>()?[0])
 }
 
 /// A path or other text; TensorFlow takes any bytes, our file system wants UTF-8.
-fn text(bytes: &Bytes) -> Result<String> {
+fn text(bytes: &TString) -> Result<String> {
     String::from_utf8(bytes.to_vec())
         .map_err(|_| invalid_argument!("'{}' is not UTF-8", String::from_utf8_lossy(bytes)))
 }

@@ -16,7 +16,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, cancelled, ensure, invalid_argument, not_found};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "RecordInput",
@@ -85,7 +85,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = Tensor::new(DType::String, Shape::vector(batch))?;
-        for slot in out.slice_mut::<Bytes>()? {
+        for slot in out.slice_mut::<TString>()? {
             if ctx.is_cancelled() {
                 return Err(cancelled!("read operation was cancelled"));
             }
@@ -108,11 +108,11 @@ struct Records {
     waiting: VecDeque<String>,
     open: VecDeque<(String, RecordStream)>,
     /// In random order.
-    buffer: Vec<Bytes>,
+    buffer: Vec<TString>,
 }
 
 impl Records {
-    fn next_record(&mut self) -> Result<Bytes> {
+    fn next_record(&mut self) -> Result<TString> {
         if self.buffer.is_empty() && self.open.is_empty() && self.waiting.is_empty() {
             self.begin_epoch()?;
         }
@@ -153,7 +153,7 @@ impl Records {
     }
 
     /// The next record of the files that are open, in turn.
-    fn read(&mut self) -> Result<Option<Bytes>> {
+    fn read(&mut self) -> Result<Option<TString>> {
         loop {
             while self.open.len() < self.open_at_once
                 && let Some(path) = self.waiting.pop_front()
@@ -168,7 +168,7 @@ impl Records {
             };
             if let Some(record) = stream.next_record(&path)? {
                 self.open.push_back((path, stream));
-                return Ok(Some(record));
+                return Ok(Some(record.into()));
             }
         }
     }

@@ -15,7 +15,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, failed_precondition, invalid_argument, unimplemented};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor};
 
 use super::lines::Lines;
 use super::text;
@@ -152,7 +152,7 @@ fn build_remapping(node: &NodeInfo) -> Result<AnyKernel> {
 }
 
 /// The name of a file.
-fn file(ctx: &KernelCtx<'_>, index: usize, input: &str) -> Result<Bytes> {
+fn file(ctx: &KernelCtx<'_>, index: usize, input: &str) -> Result<TString> {
     let name = ctx.input(index)?;
     ensure!(
         name.rank() == 0,
@@ -160,7 +160,7 @@ fn file(ctx: &KernelCtx<'_>, index: usize, input: &str) -> Result<Bytes> {
         "{input} should be a single string, but got {}",
         name.shape()
     );
-    let name = name.to_scalar::<Bytes>()?;
+    let name = name.to_scalar::<TString>()?;
     ensure!(
         !name.is_empty(),
         invalid_argument,
@@ -170,7 +170,7 @@ fn file(ctx: &KernelCtx<'_>, index: usize, input: &str) -> Result<Bytes> {
 }
 
 /// The lines of a file: all, or the first `count`.
-fn words(path: &Bytes, count: Option<usize>) -> Result<Vec<Vec<u8>>> {
+fn words(path: &TString, count: Option<usize>) -> Result<Vec<Vec<u8>>> {
     let mut lines = Lines::open(&text(path)?)?;
     let mut words = Vec::new();
     while count.is_none_or(|count| words.len() < count)
@@ -275,7 +275,7 @@ fn build_matrix(node: &NodeInfo) -> Result<AnyKernel> {
 /// The one text in input `index`.
 fn one_text(ctx: &KernelCtx<'_>, index: usize, input: &str) -> Result<String> {
     let tensor = ctx.input(index)?;
-    match tensor.slice::<Bytes>()? {
+    match tensor.slice::<TString>()? {
         [one] => text(one),
         _ => Err(invalid_argument!(
             "The `{input}` tensor must have exactly one element, got tensor of shape {}",

@@ -10,7 +10,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::TensorProto;
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{Bytes, DType, TString, Tensor};
 
 const PROTO: OpDef = OpDef {
     gradient: Gradient::None("TensorFlow has none"),
@@ -75,7 +75,7 @@ pub(crate) fn proto(tensor: &Tensor) -> Result<TensorProto> {
     Ok(TensorProto {
         dtype: tensor.dtype().number(),
         tensor_shape: Some(tensor.shape().to_proto()),
-        string_val: tensor.slice::<Bytes>()?.to_vec(),
+        string_val: tensor.slice::<TString>()?.iter().map(Bytes::from).collect(),
         ..TensorProto::default()
     })
 }
@@ -90,8 +90,8 @@ fn build_parse(node: &NodeInfo) -> Result<AnyKernel> {
             "Expected `serialized` to be a scalar, got shape: {}",
             serialized.shape()
         );
-        let text = serialized.to_scalar::<Bytes>()?;
-        let proto = TensorProto::decode(text.clone()).map_err(|_| {
+        let text = serialized.to_scalar::<TString>()?;
+        let proto = TensorProto::decode(Bytes::from(&text)).map_err(|_| {
             invalid_argument!(
                 "Could not parse `serialized` as TensorProto, base64: {}",
                 STANDARD.encode(&text)

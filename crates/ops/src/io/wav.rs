@@ -10,7 +10,7 @@ use tensorfleet_graph::infer::{self, InferCtx};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, PartialShape, Shape, Tensor, UNKNOWN_DIM};
+use tensorfleet_tensor::{PartialShape, Shape, TString, Tensor, UNKNOWN_DIM};
 
 const WAV: OpDef = OpDef {
     gradient: Gradient::Stop("files are not differentiated"),
@@ -216,7 +216,7 @@ fn build_decode(node: &NodeInfo) -> Result<AnyKernel> {
             "contents must be scalar, got shape {}",
             contents.shape()
         );
-        let contents = contents.to_scalar::<Bytes>()?;
+        let contents = contents.to_scalar::<TString>()?;
         let sound = Sound::decode(&contents)?;
         let found = sound.data.len() / sound.frame();
         let shape = Shape::matrix(

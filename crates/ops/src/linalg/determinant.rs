@@ -8,10 +8,10 @@ use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_math::linalg::lu::Lu;
 use tensorfleet_math::linalg::{adjoint, identity};
-use tensorfleet_status::{Code, Result, ensure};
+use tensorfleet_status::{Code, Result, ensure, internal};
 use tensorfleet_tensor::{DType, Tensor};
 
-use super::{Carried, Matrices, TYPES, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, by_carried, each, gradients};
 
 const LU: OpDef = OpDef {
     inputs: &["input: T"],
@@ -143,15 +143,24 @@ pub(crate) static OPS: [OpDef; 4] = [
     },
 ];
 
-/// The factors of every matrix of the input.
-fn factored<S: Carried>(ctx: &KernelCtx<'_>) -> Result<(Matrices, Vec<Lu<S>>)> {
+/// New tensors of this shape after the batch's dimensions, from the factors of every matrix of the input.
+fn factored<S: Carried, const N: usize>(
+    ctx: &KernelCtx<'_>,
+    outputs: [(DType, &[usize]); N],
+    body: impl Fn(Lu<S>) -> Result<[Vec<S>; N]> + Sync,
+) -> Result<[Tensor; N]> {
     let input = ctx.input(0)?;
     let matrices = Matrices::square(input.shape())?;
-    let values = S::read(input)?;
     let (n, size) = (matrices.rows, matrices.size());
-    let factor = |at: usize| Lu::new(&values[at * size..(at + 1) * size], n);
-    let all = (0..matrices.count()).map(factor).collect();
-    Ok((matrices, all))
+    let mut shaped = Vec::with_capacity(N);
+    for (dtype, inner) in outputs {
+        shaped.push((dtype, matrices.shape(inner)?));
+    }
+    let wrong = |_| internal!("outputs of another number");
+    let outputs = shaped.try_into().map_err(wrong)?;
+    each(ctx, (matrices.count(), size * n), outputs, &|at| {
+        body(Lu::new(&S::matrix(input, at, size)?, n))
+    })
 }
 
 /// Sign (a number of length one, or zero) and logarithm of the magnitude.
@@ -169,73 +178,65 @@ fn sign_and_log<S: Carried>(lu: &Lu<S>) -> (S, f64) {
 }
 
 fn determinant<S: Carried>(ctx: &mut KernelCtx<'_>) -> Result<()> {
-    let (matrices, all) = factored::<S>(ctx)?;
-    let values = all.iter().map(|lu| {
-        let start = if lu.is_odd { -S::ONE } else { S::ONE };
-        lu.pivots().fold(start, |product, pivot| product * pivot)
-    });
     let dtype = ctx.input(0)?.dtype();
-    let out = S::write(values.collect(), dtype, matrices.shape(&[])?)?;
+    let [out] = factored(ctx, [(dtype, &[])], |lu: Lu<S>| {
+        let start = if lu.is_odd { -S::ONE } else { S::ONE };
+        let product = lu.pivots().fold(start, |product, pivot| product * pivot);
+        Ok([vec![product]])
+    })?;
     ctx.set(0, out);
     Ok(())
 }
 
 fn log_determinant<S: Carried>(ctx: &mut KernelCtx<'_>) -> Result<()> {
-    let (matrices, all) = factored::<S>(ctx)?;
-    let (signs, logs): (Vec<S>, Vec<S>) = all
-        .iter()
-        .map(|lu| {
-            let (sign, log) = sign_and_log(lu);
-            (sign, S::of(log))
-        })
-        .unzip();
-    let (dtype, shape) = (ctx.input(0)?.dtype(), matrices.shape(&[])?);
-    ctx.set(0, S::write(signs, dtype, shape.clone())?);
-    ctx.set(1, S::write(logs, dtype, shape)?);
+    let dtype = ctx.input(0)?.dtype();
+    let outputs: [(DType, &[usize]); 2] = [(dtype, &[]), (dtype, &[])];
+    let [sign, log] = factored(ctx, outputs, |lu: Lu<S>| {
+        let (sign, log) = sign_and_log(&lu);
+        Ok([vec![sign], vec![S::of(log)]])
+    })?;
+    ctx.set(0, sign);
+    ctx.set(1, log);
     Ok(())
 }
 
+/// Fails if a matrix has none of its kind.
+fn check_invertible<S: Carried>(lu: &Lu<S>) -> Result<()> {
+    ensure!(
+        lu.is_invertible(),
+        invalid_argument,
+        "Input is not invertible."
+    );
+    Ok(())
+}
+
+/// The side of the input's matrices.
+fn side(ctx: &KernelCtx<'_>) -> Result<usize> {
+    Ok(Matrices::square(ctx.input(0)?.shape())?.rows)
+}
+
 fn inverse<S: Carried>(ctx: &mut KernelCtx<'_>, is_adjoint: bool) -> Result<()> {
-    let (matrices, all) = factored::<S>(ctx)?;
-    let n = matrices.rows;
-    let mut out = Vec::with_capacity(ctx.input(0)?.elements());
-    for lu in &all {
-        ensure!(
-            lu.is_invertible(),
-            invalid_argument,
-            "Input is not invertible."
-        );
+    let (dtype, n) = (ctx.input(0)?.dtype(), side(ctx)?);
+    let [out] = factored(ctx, [(dtype, &[n, n])], |lu: Lu<S>| {
+        check_invertible(&lu)?;
         let inverse = lu.solve(&identity(n), n);
-        out.extend(match is_adjoint {
+        Ok([match is_adjoint {
             true => adjoint(&inverse, n, n),
             false => inverse,
-        });
-    }
-    let input = ctx.input(0)?;
-    let out = S::write(out, input.dtype(), input.shape().clone())?;
+        }])
+    })?;
     ctx.set(0, out);
     Ok(())
 }
 
 fn lu<S: Carried>(ctx: &mut KernelCtx<'_>, index: DType) -> Result<()> {
-    let (matrices, all) = factored::<S>(ctx)?;
-    let (mut factors, mut rows) = (Vec::new(), Vec::new());
-    for lu in all {
-        ensure!(
-            lu.is_invertible(),
-            invalid_argument,
-            "Input is not invertible."
-        );
-        factors.extend(lu.factors);
-        rows.extend(lu.rows.iter().map(|row| *row as i64));
-    }
-    let input = ctx.input(0)?;
-    let factors = S::write(factors, input.dtype(), input.shape().clone())?;
-    let shape = matrices.shape(&[matrices.rows])?;
-    let rows = match index {
-        DType::I64 => Tensor::from_vec(shape, rows)?,
-        _ => Tensor::from_vec(shape, rows.iter().map(|row| *row as i32).collect())?,
-    };
+    let (dtype, n) = (ctx.input(0)?.dtype(), side(ctx)?);
+    let outputs: [(DType, &[usize]); 2] = [(dtype, &[n, n]), (index, &[n])];
+    let [factors, rows] = factored(ctx, outputs, |lu: Lu<S>| {
+        check_invertible(&lu)?;
+        let rows = lu.rows.iter().map(|row| S::of(*row as f64)).collect();
+        Ok([lu.factors, rows])
+    })?;
     ctx.set(0, factors);
     ctx.set(1, rows);
     Ok(())

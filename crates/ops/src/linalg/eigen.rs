@@ -11,7 +11,7 @@ use tensorfleet_math::linalg::{general, hermitian};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{Complex64, DType, Shape};
 
-use super::{Carried, Matrices, TYPES, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, by_carried, each, gradients};
 
 const EIGEN: OpDef = OpDef {
     inputs: &["input: T"],
@@ -105,6 +105,13 @@ pub(crate) static OPS: [OpDef; 2] = [
                 Code::InvalidArgument,
                 "Input matrix must be square.",
             ),
+            ex_err(
+                "not finite",
+                &[],
+                &[f32s(&[2, 2], &[f64::NAN, 0.0, 0.0, 1.0])],
+                Code::InvalidArgument,
+                "Self-adjoint eigen decomposition was not successful. The input might not be valid.",
+            ),
         ],
         scripts: &[script(
             "ascending, from the lower triangle",
@@ -123,37 +130,44 @@ pub(crate) static OPS: [OpDef; 2] = [
 ];
 
 fn self_adjoint<S: Carried>(ctx: &mut KernelCtx<'_>, with_vectors: bool) -> Result<()> {
-    let input = ctx.input(0)?;
-    let matrices = Matrices::square(input.shape())?;
-    let (read, n, size) = (S::read(input)?, matrices.rows, matrices.size());
-    let (mut values, mut vectors) = (Vec::new(), Vec::new());
-    for at in 0..matrices.count() {
-        let (own, columns) = hermitian::eigen(&read[at * size..(at + 1) * size], n);
-        values.extend(own.into_iter().map(S::of));
-        vectors.extend(columns);
-    }
-    let (dtype, shape) = (input.dtype(), input.shape().clone());
-    set(
-        ctx,
-        values,
-        with_vectors.then_some((vectors, shape)),
-        &matrices,
-        dtype,
-    )
+    let dtype = ctx.input(0)?.dtype();
+    run::<S>(ctx, with_vectors, dtype, |own, n| {
+        let (values, vectors) = hermitian::eigen(&own, n, with_vectors).ok_or_else(|| {
+            invalid_argument!(
+                "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+            )
+        })?;
+        Ok([values.into_iter().map(S::of).collect(), vectors])
+    })
 }
 
-/// Sets both outputs.
-fn set<S: Carried>(
+/// Sets values and vectors, or for these one number that has no meaning.
+fn run<S: Carried>(
     ctx: &mut KernelCtx<'_>,
-    values: Vec<S>,
-    vectors: Option<(Vec<S>, Shape)>,
-    matrices: &Matrices,
+    with_vectors: bool,
     dtype: DType,
+    find: impl Fn(Vec<S>, usize) -> Result<[Vec<S>; 2]> + Sync,
 ) -> Result<()> {
-    let shape = matrices.shape(&[matrices.rows])?;
-    ctx.set(0, S::write(values, dtype, shape)?);
-    let (vectors, shape) = vectors.unwrap_or_else(|| (vec![S::ZERO], Shape::scalar()));
-    ctx.set(1, S::write(vectors, dtype, shape)?);
+    let input = ctx.input(0)?;
+    let matrices = Matrices::square(input.shape())?;
+    let (n, size) = (matrices.rows, matrices.size());
+    let values = (dtype, matrices.shape(&[n])?);
+    let batch = (matrices.count(), size.saturating_mul(n));
+    let all = if with_vectors {
+        let outputs = [values, (dtype, input.shape().clone())];
+        each::<S, 2>(ctx, batch, outputs, &|at| {
+            find(S::matrix(input, at, size)?, n)
+        })?
+    } else {
+        let [values] = each::<S, 1>(ctx, batch, [values], &|at| {
+            let [values, _] = find(S::matrix(input, at, size)?, n)?;
+            Ok([values])
+        })?;
+        [values, S::write(vec![S::ZERO], dtype, Shape::scalar())?]
+    };
+    for (output, tensor) in all.into_iter().enumerate() {
+        ctx.set(output, tensor);
+    }
     Ok(())
 }
 
@@ -170,27 +184,13 @@ fn build_general(node: &NodeInfo) -> Result<AnyKernel> {
         "Invalid output dtype {dtype} vs {expected}"
     );
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let input = ctx.input(0)?;
-        let matrices = Matrices::square(input.shape())?;
-        let (read, n, size) = (Complex64::read(input)?, matrices.rows, matrices.size());
-        let (mut values, mut vectors) = (Vec::new(), Vec::new());
-        for at in 0..matrices.count() {
-            let found = general::eigen(&read[at * size..(at + 1) * size], n);
-            let (own, columns) = found.ok_or_else(|| {
+        run::<Complex64>(ctx, with_vectors, dtype, |own, n| {
+            let found = general::eigen(&own, n).ok_or_else(|| {
                 invalid_argument!(
                     "Eigen decomposition was not successful. The input might not be valid."
                 )
             })?;
-            values.extend(own);
-            vectors.extend(columns);
-        }
-        let shape = input.shape().clone();
-        set(
-            ctx,
-            values,
-            with_vectors.then_some((vectors, shape)),
-            &matrices,
-            dtype,
-        )
+            Ok(found.into())
+        })
     })
 }

@@ -10,7 +10,7 @@ use tensorfleet_math::linalg::cholesky::cholesky;
 use tensorfleet_math::linalg::{adjoint, product, triangular};
 use tensorfleet_status::{Code, Result, ensure};
 
-use super::{Carried, Matrices, TYPES, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, by_carried, each, gradients};
 use crate::types::SINGLE_AND_DOUBLE;
 
 pub(crate) static OPS: [OpDef; 2] = [
@@ -84,11 +84,11 @@ pub(crate) static OPS: [OpDef; 2] = [
 fn factor<S: Carried>(ctx: &mut KernelCtx<'_>) -> Result<()> {
     let input = ctx.input(0)?;
     let matrices = Matrices::square(input.shape())?;
-    let (values, n, size) = (S::read(input)?, matrices.rows, matrices.size());
-    let mut out = Vec::with_capacity(values.len());
-    for at in 0..matrices.count() {
-        let lower = cholesky(&values[at * size..(at + 1) * size], n);
-        out.extend(lower.unwrap_or_else(|| {
+    let (n, size) = (matrices.rows, matrices.size());
+    let outputs = [(input.dtype(), input.shape().clone())];
+    let [out] = each::<S, 1>(ctx, (matrices.count(), size * n), outputs, &|at| {
+        let lower = cholesky(&S::matrix(input, at, size)?, n);
+        Ok([lower.unwrap_or_else(|| {
             let nan = |at: usize| {
                 if at % n <= at / n {
                     S::of(f64::NAN)
@@ -97,9 +97,8 @@ fn factor<S: Carried>(ctx: &mut KernelCtx<'_>) -> Result<()> {
                 }
             };
             (0..size).map(nan).collect()
-        }));
-    }
-    let out = S::write(out, input.dtype(), input.shape().clone())?;
+        })])
+    })?;
     ctx.set(0, out);
     Ok(())
 }
@@ -114,26 +113,24 @@ fn gradient(ctx: &mut KernelCtx<'_>) -> Result<()> {
     );
     let matrices = Matrices::square(lower.shape())?;
     let (n, size) = (matrices.rows, matrices.size());
-    let (left, right) = (f64::read(lower)?, f64::read(grad)?);
-    let mut out = Vec::with_capacity(left.len());
-    let below = |values: &[f64]| -> Vec<f64> {
+    let below = |values: Vec<f64>| -> Vec<f64> {
         let kept = |(at, value): (usize, &f64)| if at % n > at / n { 0.0 } else { *value };
         values.iter().enumerate().map(kept).collect()
     };
-    for at in 0..matrices.count() {
-        let own = at * size..(at + 1) * size;
-        let (l, dl) = (below(&left[own.clone()]), below(&right[own]));
+    let outputs = [(lower.dtype(), lower.shape().clone())];
+    let [out] = each::<f64, 1>(ctx, (matrices.count(), size * n), outputs, &|at| {
+        let l = below(f64::matrix(lower, at, size)?);
+        let dl = below(f64::matrix(grad, at, size)?);
         let turned = adjoint(&l, n, n);
-        let mut middle = below(&product(&turned, &dl, n, n, n));
+        let mut middle = below(product(&turned, &dl, n, n, n));
         for k in 0..n {
             middle[k * n + k] *= 0.5;
         }
         let half = triangular::solve(&turned, &middle, n, n, false);
         let whole = triangular::solve(&turned, &adjoint(&half, n, n), n, n, false);
         let mean = |at: usize| 0.5 * (whole[at] + whole[at % n * n + at / n]);
-        out.extend((0..size).map(mean));
-    }
-    let out = f64::write(out, lower.dtype(), lower.shape().clone())?;
+        Ok([(0..size).map(mean).collect()])
+    })?;
     ctx.set(0, out);
     Ok(())
 }

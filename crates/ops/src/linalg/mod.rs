@@ -1,5 +1,6 @@
 //! Matrices in the last two dimensions: solves, factorisations, eigenvalues.
 
+mod carried;
 mod determinant;
 mod eigen;
 mod factor;
@@ -29,65 +30,13 @@ pub(crate) static FAMILY: Family = Family {
     ],
 };
 
-use tensorfleet_math::linalg::Scalar;
-use tensorfleet_status::{Result, ensure, internal};
-use tensorfleet_tensor::{Complex32, Complex64, DType, Shape, Tensor, f16};
+pub(crate) use carried::Carried;
+use carried::each;
+use tensorfleet_status::{Result, ensure};
+use tensorfleet_tensor::{DType, Shape};
 
 /// What these ops take.
 const TYPES: &[DType] = &[DType::F32, DType::F64, DType::C64, DType::C128];
-
-/// The number type that a dtype is carried in: double precision, real or complex.
-pub(crate) trait Carried: Scalar {
-    fn read(tensor: &Tensor) -> Result<Vec<Self>>;
-    fn write(values: Vec<Self>, dtype: DType, shape: Shape) -> Result<Tensor>;
-}
-
-impl Carried for f64 {
-    fn read(tensor: &Tensor) -> Result<Vec<f64>> {
-        Ok(match tensor.dtype() {
-            DType::F64 => tensor.slice::<f64>()?.to_vec(),
-            DType::F16 => tensor.slice::<f16>()?.iter().map(|x| x.to_f64()).collect(),
-            _ => tensor
-                .slice::<f32>()?
-                .iter()
-                .map(|x| f64::from(*x))
-                .collect(),
-        })
-    }
-
-    fn write(values: Vec<f64>, dtype: DType, shape: Shape) -> Result<Tensor> {
-        let values = values.into_iter();
-        match dtype {
-            DType::F64 => Tensor::from_vec(shape, values.collect()),
-            DType::F32 => Tensor::from_vec(shape, values.map(|x| x as f32).collect()),
-            DType::F16 => Tensor::from_vec(shape, values.map(f16::from_f64).collect()),
-            other => Err(internal!("no matrices of {other}")),
-        }
-    }
-}
-
-impl Carried for Complex64 {
-    fn read(tensor: &Tensor) -> Result<Vec<Complex64>> {
-        let wide = |x: &Complex32| Complex64::new(f64::from(x.re), f64::from(x.im));
-        Ok(match tensor.dtype() {
-            DType::C128 => tensor.slice::<Complex64>()?.to_vec(),
-            DType::C64 => tensor.slice::<Complex32>()?.iter().map(wide).collect(),
-            _ => {
-                let real = f64::read(tensor)?;
-                real.into_iter().map(|x| Complex64::new(x, 0.0)).collect()
-            }
-        })
-    }
-
-    fn write(values: Vec<Complex64>, dtype: DType, shape: Shape) -> Result<Tensor> {
-        let narrow = |x: Complex64| Complex32::new(x.re as f32, x.im as f32);
-        match dtype {
-            DType::C128 => Tensor::from_vec(shape, values),
-            DType::C64 => Tensor::from_vec(shape, values.into_iter().map(narrow).collect()),
-            other => Err(internal!("no complex matrices of {other}")),
-        }
-    }
-}
 
 /// A kernel for the carried type of attr `T`.
 macro_rules! by_carried {

@@ -9,7 +9,7 @@ use tensorfleet_math::linalg::qr::qr;
 use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::DType;
 
-use super::{Carried, Matrices, TYPES, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, by_carried, each, gradients};
 use crate::types::dtypes;
 
 const WIDE: Lit = f64s(&[2, 3], &[-3.0, 0.5, 0.5, 0.25, -1.0, 0.5]);
@@ -82,21 +82,16 @@ fn factor<S: Carried>(ctx: &mut KernelCtx<'_>, is_full: bool) -> Result<()> {
     let matrices = Matrices::of(input.shape(), 0)?;
     let (rows, cols) = (matrices.rows, matrices.cols);
     let width = if is_full { rows } else { rows.min(cols) };
-    let shapes = [
-        matrices.shape(&[rows, width])?,
-        matrices.shape(&[width, cols])?,
+    let (dtype, size) = (input.dtype(), matrices.size());
+    let outputs = [
+        (dtype, matrices.shape(&[rows, width])?),
+        (dtype, matrices.shape(&[width, cols])?),
     ];
-    let read = S::read(input)?;
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    for at in 0..matrices.count() {
-        let own = &read[at * matrices.size()..(at + 1) * matrices.size()];
-        let (q, r) = qr(own, rows, cols, is_full);
-        left.extend(q);
-        right.extend(r);
-    }
-    let dtype = input.dtype();
-    let [left_shape, right_shape] = shapes;
-    ctx.set(0, S::write(left, dtype, left_shape)?);
-    ctx.set(1, S::write(right, dtype, right_shape)?);
+    let work = rows.saturating_mul(rows.saturating_mul(cols));
+    let [q, r] = each::<S, 2>(ctx, (matrices.count(), work), outputs, &|at| {
+        Ok(qr(&S::matrix(input, at, size)?, rows, cols, is_full).into())
+    })?;
+    ctx.set(0, q);
+    ctx.set(1, r);
     Ok(())
 }

@@ -12,7 +12,7 @@ use tensorfleet_math::linalg::{adjoint, product, tridiagonal};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::DType;
 
-use super::{Carried, Matrices, TYPES, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, by_carried, each, gradients};
 
 const SOLVE: OpDef = OpDef {
     inputs: &["matrix: T", "rhs: T"],
@@ -188,24 +188,26 @@ fn solve<S: Carried>(ctx: &mut KernelCtx<'_>, is_adjoint: bool) -> Result<()> {
         invalid_argument,
         "Input matrix and rhs are incompatible."
     );
-    let (left, right) = (S::read(ctx.input(0)?)?, S::read(ctx.input(1)?)?);
-    let (n, mut out) = (a.rows, Vec::with_capacity(right.len()));
-    for at in 0..a.count() {
-        let matrix = &left[at * a.size()..(at + 1) * a.size()];
-        let lu = match is_adjoint {
-            true => Lu::new(&adjoint(matrix, n, n), n),
-            false => Lu::new(matrix, n),
-        };
+    let (left, right) = (ctx.input(0)?, ctx.input(1)?);
+    let (n, batch) = (
+        a.rows,
+        (a.count(), a.size().saturating_mul(a.rows + b.cols)),
+    );
+    let outputs = [(right.dtype(), right.shape().clone())];
+    let [out] = each::<S, 1>(ctx, batch, outputs, &|at| {
+        let mut matrix = S::matrix(left, at, a.size())?;
+        if is_adjoint {
+            matrix = adjoint(&matrix, n, n);
+        }
+        let lu = Lu::new(&matrix, n);
         // Nothing is solved where there is nothing to solve for, as in TensorFlow.
         ensure!(
             b.cols == 0 || lu.is_invertible(),
             invalid_argument,
             "Input matrix is not invertible."
         );
-        out.extend(lu.solve(&right[at * b.size()..(at + 1) * b.size()], b.cols));
-    }
-    let rhs = ctx.input(1)?;
-    let out = S::write(out, rhs.dtype(), rhs.shape().clone())?;
+        Ok([lu.solve(&S::matrix(right, at, b.size())?, b.cols)])
+    })?;
     ctx.set(0, out);
     Ok(())
 }
@@ -224,18 +226,19 @@ fn least_squares<S: Carried>(ctx: &mut KernelCtx<'_>, is_fast: bool) -> Result<(
         "l2_regularizer must be >= 0."
     );
     let regularizer = if is_fast { regularizer } else { 0.0 };
-    let (left, right) = (S::read(ctx.input(0)?)?, S::read(ctx.input(1)?)?);
+    let (left, right) = (ctx.input(0)?, ctx.input(1)?);
     let (rows, cols) = (a.rows, a.cols);
-    let mut out = Vec::with_capacity(a.count() * cols * b.cols);
-    for at in 0..a.count() {
-        let matrix = &left[at * a.size()..(at + 1) * a.size()];
-        let rhs = &right[at * b.size()..(at + 1) * b.size()];
-        let turned = adjoint(matrix, rows, cols);
+    let outputs = [(right.dtype(), a.shape(&[cols, b.cols])?)];
+    let batch = (a.count(), a.size().saturating_mul(cols + b.cols));
+    let [out] = each::<S, 1>(ctx, batch, outputs, &|at| {
+        let matrix = S::matrix(left, at, a.size())?;
+        let rhs = S::matrix(right, at, b.size())?;
+        let turned = adjoint(&matrix, rows, cols);
         let is_tall = rows >= cols;
         let n = rows.min(cols);
         let mut square = match is_tall {
-            true => product(&turned, matrix, cols, rows, cols),
-            false => product(matrix, &turned, rows, cols, rows),
+            true => product(&turned, &matrix, cols, rows, cols),
+            false => product(&matrix, &turned, rows, cols, rows),
         };
         for k in 0..n {
             square[k * n + k] = square[k * n + k] + S::of(regularizer);
@@ -246,12 +249,11 @@ fn least_squares<S: Carried>(ctx: &mut KernelCtx<'_>, is_fast: bool) -> Result<(
             invalid_argument,
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0."
         );
-        out.extend(match is_tall {
-            true => lu.solve(&product(&turned, rhs, cols, rows, b.cols), b.cols),
-            false => product(&turned, &lu.solve(rhs, b.cols), cols, rows, b.cols),
-        });
-    }
-    let out = S::write(out, ctx.input(1)?.dtype(), a.shape(&[cols, b.cols])?)?;
+        Ok([match is_tall {
+            true => lu.solve(&product(&turned, &rhs, cols, rows, b.cols), b.cols),
+            false => product(&turned, &lu.solve(&rhs, b.cols), cols, rows, b.cols),
+        }])
+    })?;
     ctx.set(0, out);
     Ok(())
 }
@@ -288,21 +290,20 @@ fn three_diagonals<S: Carried>(
         a.cols,
         b.rows
     );
-    let (left, right) = (S::read(ctx.input(0)?)?, S::read(ctx.input(1)?)?);
-    let (n, mut out) = (a.cols, Vec::with_capacity(right.len()));
-    for at in 0..a.count() {
-        let diagonals = &left[at * a.size()..(at + 1) * a.size()];
+    let (left, right) = (ctx.input(0)?, ctx.input(1)?);
+    let outputs = [(right.dtype(), right.shape().clone())];
+    let (n, batch) = (a.cols, (a.count(), b.size()));
+    let [out] = each::<S, 1>(ctx, batch, outputs, &|at| {
+        let diagonals = S::matrix(left, at, a.size())?;
         let diagonals = [
             &diagonals[..n],
             &diagonals[n..2 * n],
             &diagonals[2 * n..3 * n],
         ];
-        let rhs = &right[at * b.size()..(at + 1) * b.size()];
-        let solved = tridiagonal::solve(diagonals, rhs, b.cols, is_pivoting, least);
-        out.extend(solved.unwrap_or_else(|| vec![S::of(f64::NAN); b.size()]));
-    }
-    let rhs = ctx.input(1)?;
-    let out = S::write(out, rhs.dtype(), rhs.shape().clone())?;
+        let rhs = S::matrix(right, at, b.size())?;
+        let solved = tridiagonal::solve(diagonals, &rhs, b.cols, is_pivoting, least);
+        Ok([solved.unwrap_or_else(|| vec![S::of(f64::NAN); b.size()])])
+    })?;
     ctx.set(0, out);
     Ok(())
 }

@@ -7,11 +7,11 @@
 use tensorfleet_graph::example::{Lit, ex_err, ex_ref, f32s, f64s, script, x};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
-use tensorfleet_math::linalg::svd::{complement, svd};
+use tensorfleet_math::linalg::svd::{Svd, complement, svd};
 use tensorfleet_status::{Code, Result};
 use tensorfleet_tensor::Shape;
 
-use super::{Carried, Matrices, TYPES, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, by_carried, each, gradients};
 
 /// One of those whose vectors have the same signs in TensorFlow.
 const WIDE: Lit = f64s(&[2, 3], &[-3.0, 0.5, 0.5, 0.25, -1.0, 0.5]);
@@ -81,31 +81,35 @@ fn factor<S: Carried>(ctx: &mut KernelCtx<'_>, with_vectors: bool, is_full: bool
     let (rows, cols) = (matrices.rows, matrices.cols);
     let least = rows.min(cols);
     let width = |side: usize| if is_full { side } else { least };
-    let read = S::read(input)?;
-    let (mut values, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
-    for at in 0..matrices.count() {
-        let own = &read[at * matrices.size()..(at + 1) * matrices.size()];
-        let found = svd(own, rows, cols);
-        values.extend(found.values.into_iter().map(S::of));
-        if with_vectors {
-            left.extend(widened(&found.left, rows, least, width(rows)));
-            right.extend(widened(&found.right, cols, least, width(cols)));
-        }
+    let (dtype, size) = (input.dtype(), matrices.size());
+    let values = (dtype, matrices.shape(&[least])?);
+    let batch = (matrices.count(), size.saturating_mul(least));
+    let find = |at: usize| -> Result<Svd<S>> {
+        let own = S::matrix(input, at, size)?;
+        Ok(svd(&own, rows, cols, with_vectors))
+    };
+    let carried = |values: Vec<f64>| values.into_iter().map(S::of).collect();
+    let all = if with_vectors {
+        let outputs = [
+            values,
+            (dtype, matrices.shape(&[rows, width(rows)])?),
+            (dtype, matrices.shape(&[cols, width(cols)])?),
+        ];
+        each::<S, 3>(ctx, batch, outputs, &|at| {
+            let found = find(at)?;
+            let left = widened(&found.left, rows, least, width(rows));
+            let right = widened(&found.right, cols, least, width(cols));
+            Ok([carried(found.values), left, right])
+        })?
+    } else {
+        let found = each::<S, 1>(ctx, batch, [values], &|at| Ok([carried(find(at)?.values)]))?;
+        let [values] = found;
+        let none = S::write(vec![S::ZERO], dtype, Shape::scalar())?;
+        [values, none.clone(), none]
+    };
+    for (output, tensor) in all.into_iter().enumerate() {
+        ctx.set(output, tensor);
     }
-    let dtype = input.dtype();
-    let shape = matrices.shape(&[least])?;
-    let mut shapes = [
-        matrices.shape(&[rows, width(rows)])?,
-        matrices.shape(&[cols, width(cols)])?,
-    ];
-    if !with_vectors {
-        (left, right) = (vec![S::ZERO], vec![S::ZERO]);
-        shapes = [Shape::scalar(), Shape::scalar()];
-    }
-    let [left_shape, right_shape] = shapes;
-    ctx.set(0, S::write(values, dtype, shape)?);
-    ctx.set(1, S::write(left, dtype, left_shape)?);
-    ctx.set(2, S::write(right, dtype, right_shape)?);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use tensorfleet_math::linalg::{adjoint, triangular};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::Shape;
 
-use super::{Carried, Matrices, TYPES, broadcast, by_carried, gradients};
+use super::{Carried, Matrices, TYPES, broadcast, by_carried, each, gradients};
 
 const TRIANGULAR: OpDef = OpDef {
     inputs: &["matrix: T", "rhs: T"],
@@ -148,23 +148,22 @@ fn solve<S: Carried>(ctx: &mut KernelCtx<'_>, form: Form) -> Result<()> {
         matrix.shape(),
         rhs.shape()
     );
-    let (left, right) = (S::read(matrix)?, S::read(rhs)?);
-    let mut out = Vec::with_capacity(places.len() * b.size());
-    for [at, rhs_at] in places {
-        let own = &left[at * a.size()..(at + 1) * a.size()];
-        let mut whole = match form.is_banded {
-            true => unbanded(own, a.rows, n, form.is_lower)?,
-            false => own.to_vec(),
-        };
+    dims.extend([n as i64, b.cols as i64]);
+    let outputs = [(rhs.dtype(), Shape::new(&dims)?)];
+    let batch = (places.len(), a.size().saturating_mul(b.cols));
+    let [out] = each::<S, 1>(ctx, batch, outputs, &|at| {
+        let [at, rhs_at] = places[at];
+        let mut whole = S::matrix(matrix, at, a.size())?;
+        if form.is_banded {
+            whole = unbanded(&whole, a.rows, n, form.is_lower)?;
+        }
         if form.is_adjoint {
             whole = adjoint(&whole, n, n);
         }
-        let rhs = &right[rhs_at * b.size()..(rhs_at + 1) * b.size()];
+        let rhs = S::matrix(rhs, rhs_at, b.size())?;
         let is_lower = form.is_lower != form.is_adjoint;
-        out.extend(triangular::solve(&whole, rhs, n, b.cols, is_lower));
-    }
-    dims.extend([n as i64, b.cols as i64]);
-    let out = S::write(out, rhs.dtype(), Shape::new(&dims)?)?;
+        Ok([triangular::solve(&whole, &rhs, n, b.cols, is_lower)])
+    })?;
     ctx.set(0, out);
     Ok(())
 }

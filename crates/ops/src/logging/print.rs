@@ -13,7 +13,7 @@ use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, summarize};
+use tensorfleet_tensor::{TString, summarize};
 
 const PRINT: OpDef = OpDef {
     stateful: true,
@@ -117,7 +117,7 @@ fn build_v2(node: &NodeInfo) -> Result<AnyKernel> {
                 input.shape()
             ));
         }
-        let mut text = input.to_scalar::<Bytes>()?.to_vec();
+        let mut text = input.to_scalar::<TString>()?.to_vec();
         text.extend_from_slice(&end);
         match stream.strip_prefix("file://") {
             Some(path) => {

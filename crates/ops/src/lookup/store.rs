@@ -6,7 +6,7 @@ use std::hash::Hash;
 use tensorfleet_math::par::Par;
 use tensorfleet_status::{Result, Status, failed_precondition, internal, resource_exhausted};
 use tensorfleet_tensor::{
-    Bytes, DType, Element, ResourceHandle, Shape, Tensor, Variant, Word, write_element,
+    DType, Element, ResourceHandle, Shape, TString, Tensor, Variant, Word, write_element,
 };
 
 use crate::string::hashes::murmur;
@@ -52,10 +52,10 @@ impl Keep for u64 {}
 impl Keep for bool {}
 impl Keep for Variant {}
 impl Keep for ResourceHandle {}
-impl Keep for Bytes {
+impl Keep for TString {
     /// Not shared: a few bytes would keep the whole message alive that they came in.
-    fn kept(&self) -> Bytes {
-        Bytes::copy_from_slice(self)
+    fn kept(&self) -> TString {
+        TString::copy_from_slice(self)
     }
 }
 
@@ -77,7 +77,7 @@ impl Key for i64 {
     }
 }
 
-impl Key for Bytes {
+impl Key for TString {
     fn dense_hash(&self) -> u64 {
         murmur(self)
     }
@@ -96,7 +96,7 @@ macro_rules! by_key {
                 $body
             }
             tensorfleet_tensor::DType::String => {
-                type $k = tensorfleet_tensor::Bytes;
+                type $k = tensorfleet_tensor::TString;
                 $body
             }
             other => Err(tensorfleet_status::invalid_argument!(
@@ -124,7 +124,7 @@ macro_rules! by_entry {
                 $crate::lookup::store::by_key!($key, $k => $body)
             }
             tensorfleet_tensor::DType::String => {
-                type $w = tensorfleet_tensor::Bytes;
+                type $w = tensorfleet_tensor::TString;
                 $crate::lookup::store::by_key!($key, $k => $body)
             }
             tensorfleet_tensor::DType::Variant => {
@@ -203,7 +203,7 @@ fn is_same(scalar: &Tensor, values: &Tensor, at: usize) -> Result<bool> {
         DType::I32 => equal::<i32>(scalar, values, at),
         DType::I64 => equal::<i64>(scalar, values, at),
         DType::Bool => equal::<bool>(scalar, values, at),
-        DType::String => equal::<Bytes>(scalar, values, at),
+        DType::String => equal::<TString>(scalar, values, at),
         _ => Ok(false),
     }
 }

@@ -8,7 +8,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType};
+use tensorfleet_tensor::{DType, TString};
 
 use super::initialize::not_initializable;
 use super::store::Twice;
@@ -109,7 +109,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             "filename should be a single string, but got {}",
             name.shape()
         );
-        let name = String::from_utf8_lossy(&name.to_scalar::<Bytes>()?).into_owned();
+        let name = String::from_utf8_lossy(&name.to_scalar::<TString>()?).into_owned();
         ensure!(
             !name.is_empty(),
             invalid_argument,

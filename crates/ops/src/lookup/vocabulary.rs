@@ -5,7 +5,7 @@
 use std::str::FromStr;
 
 use tensorfleet_status::{Result, Status, invalid_argument, out_of_range};
-use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, TString, Tensor};
 
 use crate::io::lines::Lines;
 
@@ -149,7 +149,7 @@ enum Column {
     I64(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    Text(Vec<Bytes>),
+    Text(Vec<TString>),
 }
 
 impl Column {
@@ -190,7 +190,7 @@ impl Column {
             Column::I64(numbers) => numbers.push(parse(token, count, "int64")?),
             Column::F32(numbers) => numbers.push(parse(token, count, "float")?),
             Column::F64(numbers) => numbers.push(parse(token, count, "double")?),
-            Column::Text(texts) => texts.push(Bytes::copy_from_slice(token)),
+            Column::Text(texts) => texts.push(TString::copy_from_slice(token)),
         }
         Ok(())
     }

@@ -14,13 +14,14 @@ use tensorfleet_math::binary::{self, Binary, BinaryElement};
 use tensorfleet_math::broadcast::Broadcast;
 use tensorfleet_math::num::Num;
 use tensorfleet_math::par::Par;
-use tensorfleet_status::{Code, Result, invalid_argument, unimplemented};
+use tensorfleet_status::{Code, Result, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, Tensor, TensorList, Variant};
 
 use super::elementwise::{input_dtype, no_function, status};
 use crate::by_number;
 use crate::data_flow::optional;
 use crate::data_flow::tensor_map::TensorMap;
+use crate::data_flow::variant_number::VariantNumber;
 use crate::ragged::variant::RaggedVariant;
 use crate::types::NUMBERS;
 
@@ -209,8 +210,20 @@ fn build_lists(_: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
-/// The sum of two lists or optionals, element by element.
+/// The sum of two lists, optionals or numbers, element by element.
 fn add_variants(par: &dyn Par, a: Variant, b: Variant) -> Result<Variant> {
+    if a.type_name() != b.type_name() {
+        return Err(internal!(
+            "BinaryOpVariants: Variants a and b have different type ids.  Type names: '{}' vs. '{}'",
+            a.type_name(),
+            b.type_name()
+        ));
+    }
+    if let (Some(x), Some(y)) = (VariantNumber::of(&a), VariantNumber::of(&b))
+        && let Some(sum) = x.plus(y)
+    {
+        return Ok(sum.into_variant());
+    }
     if let (Some(x), Some(y)) = (optional::components(&a), optional::components(&b)) {
         return add_optionals(par, x, y);
     }

@@ -1,20 +1,21 @@
 //! `Cast`: every number as the nearest of another type.
 //!
 //! TensorFlow: Cast(x: SrcT) -> y: DstT, attr Truncate (narrower floats towards zero). Numbers and bools are converted into each
-//! other by the rules in `tensorfleet_math::cast`; any type is cast to itself. The 8-bit floats and the integers of less than a
-//! byte, which TensorFlow casts too, are storage only here.
+//! other by the rules in `tensorfleet_math::cast`; any type is cast to itself. What has no arithmetic, quantized types, floats of
+//! eight and integers of four bits, is cast by way of a type that has, see `cast_stored`.
 
 use tensorfleet_graph::example::{
-    Lit, bools, c64s, ex_attrs, ex_err, f32s, f64s, i32s, of, strs, x,
+    Data, Lit, bools, c64s, ex_attrs, ex_err, f32s, f64s, i32s, of, strs, x,
 };
 use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::cast::{Slice, SliceMut, cast};
 use tensorfleet_math::par::{Par, Serial};
-use tensorfleet_status::{Code, Result, ensure, unimplemented};
+use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
+use super::cast_stored;
 use super::elementwise::input_dtype;
 use crate::by_number;
 use crate::types::PLAIN;
@@ -123,6 +124,112 @@ pub(crate) static OP: OpDef = OpDef {
             &[strs(&[1], &["a"])],
             &[strs(&[1], &["a"])],
         ),
+        ex_attrs(
+            "to quantized",
+            &[("DstT", "DT_QINT8")],
+            &[f32s(&[3], &[1.75, -1.75, 100.0])],
+            &[of(DType::QI8, &[3], &[1.0, -1.0, 100.0])],
+        ),
+        ex_attrs(
+            "from quantized",
+            &[("DstT", "DT_INT32")],
+            &[of(DType::QU16, &[2], &[1.0, 65535.0])],
+            &[i32s(&[2], &[1, 65535])],
+        ),
+        ex_attrs(
+            "quantized to quantized",
+            &[("DstT", "DT_QUINT8")],
+            &[of(DType::QI32, &[2], &[-1.0, 257.0])],
+            &[of(DType::QU8, &[2], &[255.0, 1.0])],
+        ),
+        ex_attrs(
+            "to five bits of exponent",
+            &[("DstT", "DT_FLOAT8_E5M2")],
+            &[f64s(&[5], &[1.125, -1.375, 61439.0, 1e6, f64::NAN])],
+            &[of(
+                DType::F8E5M2,
+                &[5],
+                &[1.0, -1.5, 57344.0, f64::INFINITY, f64::NAN],
+            )],
+        ),
+        ex_attrs(
+            "to four bits of exponent",
+            &[("DstT", "DT_FLOAT8_E4M3FN")],
+            &[f32s(&[4], &[1.0625, -0.3, 464.0, 465.0])],
+            &[of(DType::F8E4M3Fn, &[4], &[1.0, -0.3125, 448.0, f64::NAN])],
+        ),
+        ex_attrs(
+            "eight bits towards zero",
+            &[("DstT", "DT_FLOAT8_E4M3FN"), ("Truncate", "true")],
+            &[of(DType::BF16, &[3], &[1.1875, -0.3, 464.0])],
+            &[of(DType::F8E4M3Fn, &[3], &[1.125, -0.28125, 448.0])],
+        ),
+        ex_attrs(
+            "from eight bits",
+            &[("DstT", "DT_HALF")],
+            &[of(DType::F8E5M2, &[3], &[1.5, -57344.0, f64::INFINITY])],
+            &[of(DType::F16, &[3], &[1.5, -57344.0, f64::INFINITY])],
+        ),
+        ex_attrs(
+            "eight bits to eight bits",
+            &[("DstT", "DT_FLOAT8_E4M3FN")],
+            &[of(DType::F8E5M2, &[3], &[1.75, -448.0, 512.0])],
+            &[of(DType::F8E4M3Fn, &[3], &[1.75, -448.0, f64::NAN])],
+        ),
+        ex_attrs(
+            "eight bits to integers wrap",
+            &[("DstT", "DT_INT8")],
+            &[of(DType::F8E4M3Fn, &[4], &[1.75, 160.0, -416.0, f64::NAN])],
+            &[of(DType::I8, &[4], &[1.0, -96.0, 96.0, 0.0])],
+        ),
+        ex_attrs(
+            "eight bits to flags",
+            &[("DstT", "DT_BOOL")],
+            &[of(DType::F8E4M3Fn, &[3], &[0.0, 0.5, f64::NAN])],
+            &[bools(&[3], &[false, true, true])],
+        ),
+        ex_attrs(
+            "to four bits",
+            &[("DstT", "DT_INT4")],
+            &[i32s(&[5], &[-9, -8, 7, 8, 200])],
+            &[of(DType::I4, &[5], &[7.0, -8.0, 7.0, -8.0, -8.0])],
+        ),
+        ex_attrs(
+            "to four bits without sign",
+            &[("DstT", "DT_UINT4")],
+            &[of(DType::QI8, &[3], &[-1.0, 15.0, 16.0])],
+            &[of(DType::U4, &[3], &[15.0, 15.0, 0.0])],
+        ),
+        ex_attrs(
+            "from four bits",
+            &[("DstT", "DT_UINT64")],
+            &[of(DType::I4, &[2], &[-1.0, 7.0])],
+            &[Lit {
+                dtype: Some(DType::U64),
+                dims: &[2],
+                data: Data::I(&[-1, 7]),
+            }],
+        ),
+        ex_attrs(
+            "four bits to four bits",
+            &[("DstT", "DT_INT4")],
+            &[of(DType::U4, &[2], &[15.0, 7.0])],
+            &[of(DType::I4, &[2], &[-1.0, 7.0])],
+        ),
+        ex_err(
+            "four bits are no floats",
+            &[("DstT", "DT_FLOAT")],
+            &[of(DType::I4, &[1], &[1.0])],
+            Code::Unimplemented,
+            "Cast int4 to float is not supported",
+        ),
+        ex_err(
+            "integers are no floats of eight bits",
+            &[("DstT", "DT_FLOAT8_E5M2")],
+            &[i32s(&[1], &[1])],
+            Code::Unimplemented,
+            "Cast int32 to float8_e5m2 is not supported",
+        ),
         ex_err(
             "strings to numbers",
             &[("DstT", "DT_FLOAT")],
@@ -153,10 +260,10 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             Ok(())
         });
     }
-    if !PLAIN.contains(&from) || !PLAIN.contains(&to) {
-        return Err(unimplemented!("Cast {from} to {to} is not supported"));
-    }
     let truncate = node.attrs.bool("Truncate")?;
+    if !PLAIN.contains(&from) || !PLAIN.contains(&to) {
+        return cast_stored::build(from, to, truncate);
+    }
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
         let mut out = ctx.allocate(to, input.shape().clone())?;
@@ -206,10 +313,20 @@ fn numbers_mut(tensor: &mut Tensor) -> Result<SliceMut<'_>> {
 
 /// The elements of a tensor in another type of numbers.
 pub(crate) fn converted(par: &dyn Par, tensor: &Tensor, dtype: DType) -> Result<Tensor> {
+    convert(par, tensor, dtype, false)
+}
+
+/// As [`converted`], towards zero if `truncate`.
+pub(super) fn convert(
+    par: &dyn Par,
+    tensor: &Tensor,
+    dtype: DType,
+    truncate: bool,
+) -> Result<Tensor> {
     if tensor.dtype() == dtype {
         return Ok(tensor.clone());
     }
     let mut out = Tensor::new(dtype, tensor.shape().clone())?;
-    cast(par, numbers(tensor)?, numbers_mut(&mut out)?, false);
+    cast(par, numbers(tensor)?, numbers_mut(&mut out)?, truncate);
     Ok(out)
 }

@@ -1,20 +1,20 @@
 //! `ClipByValue`: values moved into the range between two limits.
 //!
 //! TensorFlow: ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> output: T. Each limit is a scalar or has the input's
-//! shape. TensorFlow also clips complex numbers, which have no order; there is no kernel for them here.
+//! shape. Complex numbers are clipped to the rectangle between their limits; they have no gradient, as they have no order.
 
-use tensorfleet_graph::example::{ex, ex_err, f32s, i32s, x};
+use tensorfleet_graph::example::{c64s, ex, ex_err, f32s, i32s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_math::num::Real;
-use tensorfleet_math::select::clip;
+use tensorfleet_math::par::Par;
+use tensorfleet_math::select::{clip, clip_complex};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element};
 
 use super::elementwise::{input_dtype, no_function};
 use crate::by_real;
-use crate::types::{FLOATS, SIGNED, dtypes};
+use crate::types::{COMPLEX, FLOATS, SIGNED, dtypes};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "ClipByValue",
@@ -26,7 +26,10 @@ pub(crate) static OP: OpDef = OpDef {
     infer: infer::same_as_first,
     gradient: Gradient::Rule(gradient),
     kernels: &[cpu(
-        &[("T", dtypes![FLOATS, SIGNED, &[DType::U8, DType::U16]])],
+        &[(
+            "T",
+            dtypes![FLOATS, SIGNED, COMPLEX, &[DType::U8, DType::U16]],
+        )],
         build,
     )],
     examples: &[
@@ -68,6 +71,15 @@ pub(crate) static OP: OpDef = OpDef {
             &[f32s(&[1], &[f64::NAN])],
         ),
         ex(
+            "complex",
+            &[
+                c64s(&[3], &[(0.0, 4.0), (9.0, -9.0), (2.0, f64::NAN)]),
+                c64s(&[], &[(1.0, 2.0)]),
+                c64s(&[3], &[(4.0, 3.0)]),
+            ],
+            &[c64s(&[3], &[(1.0, 3.0), (4.0, 2.0), (2.0, f64::NAN)])],
+        ),
+        ex(
             "empty",
             &[x(&[0], &[]), x(&[], &[1.0]), x(&[], &[2.0])],
             &[x(&[0], &[])],
@@ -107,10 +119,21 @@ fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
 
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let dtype = input_dtype(node);
-    by_real!(dtype, T => AnyKernel::sync(run::<T>), else => Err(no_function("ClipByValue", dtype)))
+    match dtype {
+        DType::C64 => AnyKernel::sync(|ctx: &mut KernelCtx<'_>| run(ctx, clip_complex::<f32>)),
+        DType::C128 => AnyKernel::sync(|ctx: &mut KernelCtx<'_>| run(ctx, clip_complex::<f64>)),
+        _ => by_real!(
+            dtype,
+            T => AnyKernel::sync(|ctx: &mut KernelCtx<'_>| run(ctx, clip::<T>)),
+            else => Err(no_function("ClipByValue", dtype))
+        ),
+    }
 }
 
-fn run<T: Element + Real>(ctx: &mut KernelCtx<'_>) -> Result<()> {
+/// Input, lower limits, upper limits, output.
+type Clip<T> = fn(&dyn Par, &[T], &[T], &[T], &mut [T]);
+
+fn run<T: Element>(ctx: &mut KernelCtx<'_>, clip: Clip<T>) -> Result<()> {
     let (t, low, high) = (ctx.input(0)?, ctx.input(1)?, ctx.input(2)?);
     let fits = |limit: &tensorfleet_tensor::Tensor| limit.rank() == 0 || limit.shape() == t.shape();
     if !fits(low) || !fits(high) {

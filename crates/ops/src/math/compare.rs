@@ -12,7 +12,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::binary::{Compare, CompareElement, compare};
 use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Element, Tensor};
+use tensorfleet_tensor::{DType, Element, TString, Tensor};
 
 use super::elementwise::{broadcast, expanded, input_dtype, no_function, status};
 use super::unary::complex;
@@ -348,8 +348,8 @@ fn strings(op: Compare, misfit: Option<bool>) -> Result<AnyKernel> {
             }
             (Err(status), None) => return Err(status),
         };
-        let left = expanded(x.slice::<Bytes>()?, x.shape(), &shape);
-        let right = expanded(y.slice::<Bytes>()?, y.shape(), &shape);
+        let left = expanded(x.slice::<TString>()?, x.shape(), &shape);
+        let right = expanded(y.slice::<TString>()?, y.shape(), &shape);
         let pairs = left.iter().zip(right.iter());
         let z = pairs.map(|(x, y)| (x == y) == wanted).collect();
         let z = Tensor::from_vec(shape.clone(), z)?;

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::binary::{self, Binary, BinaryElement, Fault};
 use tensorfleet_math::broadcast::{Broadcast, out_shape};
+use tensorfleet_math::map::{map, map_in_place};
 use tensorfleet_math::movement::{Item, View, copy_view};
 use tensorfleet_math::num::Num;
 use tensorfleet_math::par::Serial;
@@ -50,6 +51,22 @@ fn unary_of<T: Element + UnaryElement>(op: Unary) -> Result<AnyKernel> {
         ctx.set(0, y);
         Ok(())
     })
+}
+
+/// Input `index` with `f` of each element; in its own memory where that may be overwritten.
+pub(crate) fn mapped<T: Element + Copy>(
+    ctx: &mut KernelCtx<'_>,
+    index: usize,
+    f: impl Fn(T) -> T + Copy + Sync,
+) -> Result<Tensor> {
+    let mut x = ctx.take(index)?;
+    if x.is_unique() {
+        map_in_place(ctx.par(), x.slice_mut::<T>()?, f);
+        return Ok(x);
+    }
+    let mut y = ctx.allocate(T::DTYPE, x.shape().clone())?;
+    map(ctx.par(), x.slice::<T>()?, y.slice_mut::<T>()?, f);
+    Ok(y)
 }
 
 /// Whether a function of two inputs broadcasts them.

@@ -3,11 +3,12 @@
 //! TensorFlow: HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype, T in {int32, int64, float, double}.
 //! Values outside of the range count in the first and last interval.
 
-use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, i64s, x};
+use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, f64s, i32s, i64s, x};
 use tensorfleet_graph::{Exactness, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Real;
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_math::segment;
+use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::elementwise::{input_dtype, no_function};
@@ -42,6 +43,42 @@ pub(crate) static OP: OpDef = OpDef {
             &[("dtype", "DT_INT64")],
             &[x(&[6], VALUES), x(&[2], &[0.0, 5.0]), i32s(&[], &[2])],
             &[i64s(&[2], &[4, 2])],
+        ),
+        ex(
+            "a range that is no float",
+            &[
+                f32s(&[4], &[3e38, 100.0, -3e38, 2e38]),
+                f32s(&[2], &[-1e38, 3e38]),
+                i32s(&[], &[2]),
+            ],
+            &[i32s(&[2], &[2, 2])],
+        ),
+        ex(
+            "a range that is no double",
+            &[
+                f64s(&[3], &[1.5e308, -1.5e308, 1.0]),
+                f64s(&[2], &[-1.5e308, 1.5e308]),
+                i32s(&[], &[3]),
+            ],
+            &[i32s(&[3], &[1, 1, 1])],
+        ),
+        ex(
+            "a range that is no integer",
+            &[
+                i32s(&[5], &[-2147483648, 2147483647, 0, -1, 1]),
+                i32s(&[2], &[-2147483648, 2147483647]),
+                i32s(&[], &[5]),
+            ],
+            &[i32s(&[5], &[1, 0, 3, 0, 1])],
+        ),
+        ex(
+            "a range without an end",
+            &[
+                f64s(&[2], &[1.0, -1.0]),
+                f64s(&[2], &[0.0, f64::INFINITY]),
+                i32s(&[], &[2]),
+            ],
+            &[i32s(&[2], &[2, 0])],
         ),
         ex(
             "no values",
@@ -84,6 +121,9 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     }
 }
 
+/// Two gigabytes of counts.
+const MOST_BINS: usize = 1 << 28;
+
 fn build_of<T: Element + Real + std::fmt::Display>(out: DType) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let bins = bins(ctx)?;
@@ -102,19 +142,18 @@ fn build_of<T: Element + Real + std::fmt::Display>(out: DType) -> Result<AnyKern
             }
         };
         let values = ctx.input(0)?.slice::<T>()?;
-        // A single interval takes everything.
-        if bins > 1 && values.iter().any(|value| value.is_nan()) {
+        ensure!(
+            bins <= MOST_BINS,
+            resource_exhausted,
+            "nbins of {bins} takes more memory than the {MOST_BINS} that are counted at most"
+        );
+        let Some(counts) = segment::histogram(ctx.par(), values, (low, high), bins) else {
             return Err(invalid_argument!("Histogram values must not contain NaN"));
-        }
-        let mut counts = vec![0i64; bins];
-        let step = high.sub(low).to_f64() / bins as f64;
-        for value in values {
-            let place = value.larger(low).sub(low).to_f64() / step;
-            counts[(place as usize).min(bins - 1)] += 1;
-        }
+        };
+        let counts = counts.iter().map(|count| *count as i64);
         let counts = match out {
-            DType::I64 => Tensor::vector(&counts),
-            _ => Tensor::vector(&counts.iter().map(|v| *v as i32).collect::<Vec<_>>()),
+            DType::I64 => Tensor::vector(&counts.collect::<Vec<_>>()),
+            _ => Tensor::vector(&counts.map(|count| count as i32).collect::<Vec<_>>()),
         };
         ctx.set(0, counts);
         Ok(())

@@ -7,6 +7,7 @@ use tensorfleet_graph::example::{ex, ex_err, ex_ref, i32s, i64s, x};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::map::fill_by;
 use tensorfleet_math::num::Num;
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, UNKNOWN_DIM};
@@ -97,9 +98,9 @@ fn run<T: Element + Num>(ctx: &mut KernelCtx<'_>) -> Result<()> {
     let mut out = ctx.allocate(T::DTYPE, Shape::new(&[count])?)?;
     let values = out.slice_mut::<T>()?;
     let step = stop.sub(start).div(T::from_f64((count - 1) as f64));
-    for (index, value) in values.iter_mut().enumerate() {
-        *value = start.add(step.mul(T::from_f64(index as f64)));
-    }
+    fill_by(ctx.par(), values, |index| {
+        start.add(step.mul(T::from_f64(index as f64)))
+    });
     match values {
         [only] => *only = start,
         [.., last] => *last = stop,

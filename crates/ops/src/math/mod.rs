@@ -5,6 +5,7 @@ mod binary;
 mod bucketize;
 pub(crate) mod calculus;
 pub(crate) mod cast;
+mod cast_stored;
 mod check_numerics;
 mod clip_by_value;
 mod compare;

@@ -1,7 +1,8 @@
 //! Special functions of two and three arguments, and the kernel of those of one.
 //!
 //! TensorFlow: Igamma, Igammac, IgammaGradA(a: T, x: T) -> z: T; Polygamma(a: T, x: T) -> z: T; Zeta(x: T, q: T) -> z: T;
-//! Betainc(a: T, b: T, x: T) -> z: T; RandomGammaGrad(alpha: T, sample: T) -> output: T; kernels for float and double. Computed in double precision. `Betainc` wants equal shapes
+//! Betainc(a: T, b: T, x: T) -> z: T; RandomGammaGrad(alpha: T, sample: T) -> output: T; kernels for float and double. Computed in
+//! double precision. `Betainc` wants equal shapes
 //! or scalars, the others broadcast.
 
 use tensorfleet_graph::example::{ex_err, ex_ref, f32s, f64s, ramp, x};
@@ -10,7 +11,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Float;
 use tensorfleet_math::par::chunks_mut;
-use tensorfleet_math::special;
+use tensorfleet_math::special::{self, pairs};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
@@ -28,7 +29,7 @@ pub(crate) static OPS: [OpDef; 7] = [
         name: "Igamma",
         gradient: Gradient::Rule(|g| igamma_grad(g, false)),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            build(node, special::igamma)
+            build(node, special::igamma, Some(pairs::igamma))
         })],
         examples: &[
             ex_ref(
@@ -48,7 +49,7 @@ pub(crate) static OPS: [OpDef; 7] = [
         name: "Igammac",
         gradient: Gradient::Rule(|g| igamma_grad(g, true)),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            build(node, special::igammac)
+            build(node, special::igammac, Some(pairs::igammac))
         })],
         examples: &[ex_ref(
             "grid",
@@ -61,7 +62,7 @@ pub(crate) static OPS: [OpDef; 7] = [
         name: "IgammaGradA",
         attrs: &["T: {float, double}"],
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            build(node, special::igamma_grad_a)
+            build(node, special::igamma_grad_a, None)
         })],
         exactness: Exactness::Relative(1e-4),
         examples: &[ex_ref(
@@ -77,7 +78,7 @@ pub(crate) static OPS: [OpDef; 7] = [
         outputs: &["output: T"],
         attrs: &["T: {float, double}"],
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            build(node, special::gamma_sample_grad)
+            build(node, special::gamma_sample_grad, None)
         })],
         exactness: Exactness::Relative(1e-4),
         examples: &[
@@ -99,7 +100,7 @@ pub(crate) static OPS: [OpDef; 7] = [
             second_only(g, slope)
         }),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            build(node, special::polygamma)
+            build(node, special::polygamma, Some(pairs::polygamma))
         })],
         examples: &[
             ex_ref(
@@ -128,7 +129,7 @@ pub(crate) static OPS: [OpDef; 7] = [
             second_only(g, slope)
         }),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            build(node, special::zeta)
+            build(node, special::zeta, Some(pairs::zeta))
         })],
         examples: &[
             ex_ref("grid", &[], &[f32s(&[4, 1], POWERS), f32s(&[4], STARTS)]),
@@ -243,26 +244,40 @@ fn betainc_grad(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     Ok(vec![None, None, Some(Grad::Dense(sum))])
 }
 
-fn build(node: &NodeInfo, f: fn(f64, f64) -> f64) -> Result<AnyKernel> {
-    match input_dtype(node) {
-        DType::F32 => build_of::<f32>(f),
-        DType::F64 => build_of::<f64>(f),
-        other => Err(no_function(&node.op, other)),
+/// A loop over `f32`, where one is written.
+type Pairs = fn(&[f32], &[f32], &mut [f32]);
+
+fn build(node: &NodeInfo, f: fn(f64, f64) -> f64, pairs: Option<Pairs>) -> Result<AnyKernel> {
+    match (input_dtype(node), pairs) {
+        (DType::F32, Some(run)) => build_loop::<f32>(2048, run),
+        (DType::F32, None) => build_of::<f32>(f),
+        (DType::F64, _) => build_of::<f64>(f),
+        (other, _) => Err(no_function(&node.op, other)),
     }
 }
 
 fn build_of<T: Element + Float>(f: fn(f64, f64) -> f64) -> Result<AnyKernel> {
+    build_loop(256, move |left: &[T], right: &[T], out: &mut [T]| {
+        let pairs = left.iter().zip(right);
+        for (out, (x, y)) in out.iter_mut().zip(pairs) {
+            *out = T::from_f64(f(x.to_f64(), y.to_f64()));
+        }
+    })
+}
+
+/// The kernel of a loop over equally long inputs, of which `grain` elements are worth a thread.
+fn build_loop<T: Element + Float>(
+    grain: usize,
+    run: impl Fn(&[T], &[T], &mut [T]) + Send + Sync + 'static,
+) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (x, y) = (ctx.input(0)?, ctx.input(1)?);
         let (_, shape) = broadcast(x.shape(), y.shape())?;
         let mut z = ctx.allocate(T::DTYPE, shape)?;
-        let left = expanded(x.slice::<T>()?, x.shape(), z.shape()).into_owned();
-        let right = expanded(y.slice::<T>()?, y.shape(), z.shape()).into_owned();
-        chunks_mut(ctx.par(), z.slice_mut::<T>()?, 256, |at, z| {
-            let pairs = left[at..].iter().zip(&right[at..]);
-            for (z, (x, y)) in z.iter_mut().zip(pairs) {
-                *z = T::from_f64(f(x.to_f64(), y.to_f64()));
-            }
+        let left = expanded(x.slice::<T>()?, x.shape(), z.shape());
+        let right = expanded(y.slice::<T>()?, y.shape(), z.shape());
+        chunks_mut(ctx.par(), z.slice_mut::<T>()?, grain, |at, z| {
+            run(&left[at..at + z.len()], &right[at..at + z.len()], z);
         });
         ctx.set(0, z);
         Ok(())
@@ -276,12 +291,52 @@ pub(crate) fn by_double(node: &NodeInfo, f: fn(f64) -> f64) -> Result<AnyKernel>
 }
 
 fn one_by_one<T: Element + Float>(f: fn(f64) -> f64) -> Result<AnyKernel> {
+    in_place(256, move |values: &mut [T]| {
+        for value in values {
+            *value = T::from_f64(f(value.to_f64()));
+        }
+    })
+}
+
+/// As [`by_double`], with a loop for dtypes that are not wider than `f32`.
+pub(crate) fn by_loop(
+    node: &NodeInfo,
+    f: fn(f64) -> f64,
+    run: fn(&[f32], &mut [f32]),
+) -> Result<AnyKernel> {
+    match input_dtype(node) {
+        DType::F64 => one_by_one::<f64>(f),
+        dtype => {
+            by_float!(dtype, T => in_blocks::<T>(run), else => Err(no_function(&node.op, dtype)))
+        }
+    }
+}
+
+fn in_blocks<T: Element + Float>(run: fn(&[f32], &mut [f32])) -> Result<AnyKernel> {
+    const BLOCK: usize = 256;
+    in_place(8 * BLOCK, move |values: &mut [T]| {
+        for values in values.chunks_mut(BLOCK) {
+            let (mut x, mut out) = ([0.0; BLOCK], [0.0; BLOCK]);
+            for (x, value) in x.iter_mut().zip(&*values) {
+                *x = value.to_f32();
+            }
+            run(&x[..values.len()], &mut out);
+            for (value, out) in values.iter_mut().zip(out) {
+                *value = T::from_f32(out);
+            }
+        }
+    })
+}
+
+/// The kernel that overwrites its input, of which `grain` elements are worth a thread.
+fn in_place<T: Element>(
+    grain: usize,
+    run: impl Fn(&mut [T]) + Send + Sync + 'static,
+) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let mut x = ctx.take(0)?;
-        chunks_mut(ctx.par(), x.slice_mut::<T>()?, 256, |_, values| {
-            for value in values {
-                *value = T::from_f64(f(value.to_f64()));
-            }
+        chunks_mut(ctx.par(), x.slice_mut::<T>()?, grain, |_, values| {
+            run(values);
         });
         ctx.set(0, x);
         Ok(())

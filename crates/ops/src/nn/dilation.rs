@@ -10,6 +10,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
 use tensorfleet_math::conv::{Padding, Window};
+use tensorfleet_math::par::{Par, rows_mut};
 use tensorfleet_math::pool2d::PoolElement;
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Element, PartialShape, Shape, Tensor};
@@ -153,6 +154,9 @@ enum Pass {
     Filter,
 }
 
+/// Sums that are worth a thread of their own.
+const GRAIN: usize = 16 << 10;
+
 /// A node's attributes.
 #[derive(Clone, Copy)]
 struct Dilation {
@@ -262,8 +266,8 @@ impl Places {
         Shape::new(&[batch, rows, columns, channels])
     }
 
-    /// The pixels of the input and of the filter that an output pixel sees together.
-    fn seen(&self, at: usize) -> Vec<(usize, usize)> {
+    /// Finds the pixels of the input and of the filter that an output pixel sees together.
+    fn see(&self, at: usize, seen: &mut Vec<(usize, usize)>) {
         let [_, height, width, _] = self.image;
         let [rows, columns] = self.windows.map(|window| window.output);
         let (line, column) = (at / columns, at % columns);
@@ -278,17 +282,33 @@ impl Places {
                 (place < size).then_some((place, tap))
             })
         };
-        let across: Vec<_> = along(1, column, width).collect();
-        let mut seen = Vec::new();
+        seen.clear();
         for (y, row) in along(0, line % rows, height) {
             let first = (line / rows * height + y) * width;
-            seen.extend(
-                across
-                    .iter()
-                    .map(|(x, tap)| (first + x, row * self.filter[1] + tap)),
-            );
+            let across = along(1, column, width);
+            seen.extend(across.map(|(x, tap)| (first + x, row * self.filter[1] + tap)));
         }
-        seen
+    }
+
+    /// The largest sum of what each output pixel sees, channel by channel.
+    fn forward<T: PoolElement>(&self, par: &dyn Par, pixels: &[T], taps: &[T], out: &mut [T]) {
+        let channels = self.image[3];
+        let grain = GRAIN.div_ceil(channels * (self.filter[0] * self.filter[1]).max(1));
+        rows_mut(par, out, channels, grain, |first, out| {
+            let mut seen = Vec::new();
+            for (at, best) in (first..).zip(out.chunks_exact_mut(channels)) {
+                self.see(at, &mut seen);
+                best.fill(T::BOTTOM);
+                for &(pixel, tap) in &seen {
+                    let pixel = &pixels[pixel * channels..(pixel + 1) * channels];
+                    let tap = &taps[tap * channels..(tap + 1) * channels];
+                    for ((best, x), y) in best.iter_mut().zip(pixel).zip(tap) {
+                        let sum = x.add(*y);
+                        *best = if sum > *best { sum } else { *best };
+                    }
+                }
+            }
+        });
     }
 }
 
@@ -333,15 +353,20 @@ fn dilate<T: Element + PoolElement>(
     };
     let mut out = ctx.allocate(T::DTYPE, shape)?;
     let to = out.slice_mut::<T>()?;
-    to.fill(T::ZERO);
     let channels = places.image[3];
     if channels == 0 {
         return Ok(out);
     }
-    let grad = grad.map(|grad| grad.slice::<T>()).transpose()?;
     let (pixels, taps) = (input.slice::<T>()?, filter.slice::<T>()?);
+    let Some(grad) = grad else {
+        places.forward(ctx.par(), pixels, taps, to);
+        return Ok(out);
+    };
+    to.fill(T::ZERO);
+    let grad = grad.slice::<T>()?;
+    let mut seen = Vec::new();
     for at in 0..output.elements() / channels {
-        let seen = places.seen(at);
+        places.see(at, &mut seen);
         for c in 0..channels {
             let (mut best, mut found) = (T::BOTTOM, seen.first().copied());
             for &(pixel, tap) in &seen {
@@ -350,14 +375,10 @@ fn dilate<T: Element + PoolElement>(
                     (best, found) = (sum, Some((pixel, tap)));
                 }
             }
-            match (grad, found) {
-                (None, _) => to[at * channels + c] = best,
-                (Some(grad), Some((pixel, tap))) => {
-                    let place = if pass == Pass::Input { pixel } else { tap };
-                    let place = place * channels + c;
-                    to[place] = to[place].add(grad[at * channels + c]);
-                }
-                (Some(_), None) => {}
+            if let Some((pixel, tap)) = found {
+                let place = if pass == Pass::Input { pixel } else { tap };
+                let place = place * channels + c;
+                to[place] = to[place].add(grad[at * channels + c]);
             }
         }
     }

@@ -7,6 +7,8 @@ use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, f32s, i32s, i64s};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::movement::is_in_top_k;
+use tensorfleet_math::par::chunks_mut;
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{PartialShape, Tensor};
 
@@ -114,12 +116,15 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         };
         let classes = predictions.shape().dim(1);
         let values = predictions.slice::<f32>()?;
-        let found: Vec<bool> = ctx
-            .ints(1)?
-            .iter()
-            .enumerate()
-            .map(|(row, target)| is_in(&values[row * classes..(row + 1) * classes], *target, k))
-            .collect();
+        let targets = ctx.ints(1)?;
+        let mut found = vec![false; targets.len()];
+        let grain = (64 << 10) / classes.max(1) + 1;
+        chunks_mut(ctx.par(), &mut found, grain, |first, found| {
+            for (row, found) in (first..).zip(found) {
+                let row_values = &values[row * classes..(row + 1) * classes];
+                *found = is_in(row_values, targets[row], k);
+            }
+        });
         ctx.set(0, Tensor::vector(&found));
         Ok(())
     })
@@ -132,8 +137,5 @@ fn is_in(row: &[f32], target: i64, k: i64) -> bool {
     else {
         return false;
     };
-    if !wanted.is_finite() || row.iter().any(|value| !value.is_finite()) {
-        return false;
-    }
-    (row.iter().filter(|value| *value > wanted).count() as i64) < k
+    is_in_top_k(row, *wanted, k)
 }

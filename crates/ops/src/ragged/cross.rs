@@ -8,7 +8,7 @@ use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Exactness, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::{check_splits, rows};
 use crate::math::cast::from_integers;
@@ -91,7 +91,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         "Invalid length for input_order"
     );
     let joining = match attrs.dtype("out_values_type")? {
-        DType::String => Joining::Text(Bytes::from_static(b"_X_")),
+        DType::String => Joining::Text(TString::from_static(b"_X_")),
         _ => Joining::Hash {
             hashing: Hashing::Plain,
             key: Some(attrs.int("hash_key")? as u64),

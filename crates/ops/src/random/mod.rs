@@ -85,7 +85,7 @@ pub(crate) fn entropy() -> i64 {
 
 /// The shape in input `index`.
 fn shape_input(ctx: &KernelCtx<'_>, index: usize) -> Result<Shape> {
-    if ctx.input(index)?.rank() > 1 {
+    if ctx.input(index)?.rank() != 1 {
         return Err(tensorfleet_status::invalid_argument!(
             "shape must be a vector of {{int32,int64}}, got shape {}",
             ctx.input(index)?.shape()

@@ -99,6 +99,11 @@ pub(crate) static OPS: [OpDef; 4] = [
                 &["fetch i, l => ?", "fetch i, l => ?"],
             ),
             script(
+                "a number is no shape",
+                "s = int32[]{2}\nlo = int32[]{0}\nhi = int32[]{3}\ni = RandomUniformInt(s, lo, hi) {seed=3}",
+                &["fetch i fails INVALID_ARGUMENT shape must be a vector of {int32,int64}, got shape []"],
+            ),
+            script(
                 "empty range",
                 "s = int32[1]{2}\nlo = int32[]{3}\nhi = int32[]{3}\ni = RandomUniformInt(s, lo, hi) {seed=3}",
                 &["fetch i fails INVALID_ARGUMENT Need minval < maxval"],

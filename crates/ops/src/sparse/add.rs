@@ -10,9 +10,9 @@ use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
+use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Tensor};
 
-use super::{coordinates, union, union_indices};
+use super::{Union, coordinates, union};
 use crate::types::{COMPLEX, SIGNED, SINGLE_AND_DOUBLE, dtypes};
 
 pub(super) const TYPES: &[DType] = dtypes![SINGLE_AND_DOUBLE, SIGNED, COMPLEX];
@@ -140,24 +140,22 @@ fn kernel<T: Element + Copy + std::ops::Add<Output = T>>(size: fn(T) -> f64) -> 
         }
         let threshold = threshold(ctx.input(6)?)?;
         let (a_values, b_values) = (ctx.input(1)?.slice::<T>()?, ctx.input(4)?.slice::<T>()?);
-        let (mut places, mut values) = (union(&a, &b), Vec::new());
-        places.retain(|place| {
-            let (value, is_kept) = match *place {
-                (Some(i), Some(j)) => {
-                    let sum = a_values[i] + b_values[j];
-                    (sum, size(sum) >= threshold)
+        let mut sum = Union::new(&a, &b);
+        union(&a, &b, |i, j| match (i, j) {
+            (Some(at), Some(other)) => {
+                let value = a_values[at] + b_values[other];
+                if size(value) >= threshold {
+                    sum.push((i, j), value);
                 }
-                (Some(i), None) => (a_values[i], true),
-                (None, Some(j)) => (b_values[j], true),
-                (None, None) => return false,
-            };
-            values.extend(is_kept.then_some(value));
-            is_kept
+            }
+            (Some(at), None) => sum.push((i, j), a_values[at]),
+            (None, Some(at)) => sum.push((i, j), b_values[at]),
+            (None, None) => {}
         });
-        let indices = union_indices(&a, &b, &places)?;
+        let (indices, values) = sum.finish()?;
         let shape = ctx.input(2)?.clone();
         ctx.set(0, indices);
-        ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
+        ctx.set(1, values);
         ctx.set(2, shape);
         Ok(())
     })

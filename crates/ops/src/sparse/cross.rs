@@ -8,7 +8,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Exactness, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::crossing::{Column, Hashing, Joining, crossed};
 
@@ -184,7 +184,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let count = sparse_columns(node)?;
     let is_text_only = node.attrs.dtype("internal_type")? == DType::String;
     let joining = match node.attrs.dtype("out_type")? {
-        DType::String => Joining::Text(Bytes::from_static(b"_X_")),
+        DType::String => Joining::Text(TString::from_static(b"_X_")),
         _ => Joining::Hash {
             hashing: Hashing::Plain,
             key: Some(node.attrs.int("hash_key")? as u64),
@@ -233,7 +233,7 @@ fn build_v2(node: &NodeInfo) -> Result<AnyKernel> {
             invalid_argument,
             "Input separator should be a scalar. Received: {separator:?}"
         );
-        let joining = Joining::Text(separator.to_scalar::<Bytes>()?);
+        let joining = Joining::Text(separator.to_scalar::<TString>()?);
         cross(ctx, count, end, &joining)
     })
 }

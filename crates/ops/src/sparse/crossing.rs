@@ -1,7 +1,7 @@
 //! Crosses: every combination of one feature of each column in a row, joined as text or as a hash.
 
 use tensorfleet_status::{Result, Status, resource_exhausted};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use crate::string::farm_hash::fingerprint64;
 use crate::string::hashes::sip_hash;
@@ -13,7 +13,7 @@ pub(crate) struct Column<'a> {
 }
 
 enum Values<'a> {
-    Texts(&'a [Bytes]),
+    Texts(&'a [TString]),
     Numbers(&'a [i64]),
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Hashing {
 impl<'a> Column<'a> {
     fn new(values: &'a Tensor, rows: Rows) -> Result<Column<'a>> {
         let values = match values.dtype() {
-            DType::String => Values::Texts(values.slice::<Bytes>()?),
+            DType::String => Values::Texts(values.slice::<TString>()?),
             _ => Values::Numbers(values.slice::<i64>()?),
         };
         Ok(Column { values, rows })
@@ -77,12 +77,12 @@ impl<'a> Column<'a> {
         }
     }
 
-    fn text(&self, at: usize) -> Bytes {
+    fn text(&self, at: usize) -> TString {
         match &self.values {
             Values::Texts(texts) => texts.get(at).cloned().unwrap_or_default(),
             Values::Numbers(numbers) => match numbers.get(at) {
                 Some(number) => number.to_string().into(),
-                None => Bytes::new(),
+                None => TString::new(),
             },
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Column<'a> {
 /// What is made of a combination.
 pub(crate) enum Joining {
     /// Texts with this between them.
-    Text(Bytes),
+    Text(TString),
     /// Hashes one after the other, below so many buckets (none for no limit); a key comes before the first.
     Hash {
         hashing: Hashing,
@@ -151,7 +151,7 @@ pub(crate) fn crossed(columns: &[Column<'_>], batch: i64, joining: &Joining) -> 
     });
     match joining {
         Joining::Text(separator) => {
-            for (slot, places) in values.slice_mut::<Bytes>()?.iter_mut().zip(places) {
+            for (slot, places) in values.slice_mut::<TString>()?.iter_mut().zip(places) {
                 let texts = columns.iter().zip(places).map(|(c, at)| c.text(at));
                 *slot = texts.collect::<Vec<_>>().join(&separator[..]).into();
             }

@@ -10,7 +10,7 @@ use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, f32s, i64s, strs
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::parts::Part;
 use crate::types::VALUES;
@@ -125,7 +125,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 fn items(values: &Tensor) -> Result<Vec<&[u8]>> {
     if values.dtype() == DType::String {
         return Ok(values
-            .slice::<Bytes>()?
+            .slice::<TString>()?
             .iter()
             .map(|text| &text[..])
             .collect());

@@ -8,9 +8,9 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Real;
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{Element, Shape, Tensor};
+use tensorfleet_tensor::Element;
 
-use super::{coordinates, union, union_indices};
+use super::{Union, coordinates, union};
 use crate::by_real;
 use crate::math::elementwise::{input_dtype, no_function};
 use crate::types::REAL_NUMBERS;
@@ -144,16 +144,18 @@ fn kernel<T: Element + Real>(choose: fn(T, T) -> T) -> Result<AnyKernel> {
                 "Operands' shapes do not match: got {x} and {y} for dimension {axis}"
             );
         }
-        let places = union(&a, &b);
         let (x, y) = (ctx.input(1)?.slice::<T>()?, ctx.input(4)?.slice::<T>()?);
-        let value = |values: &[T], at: &Option<usize>| match at {
-            Some(at) => values.get(*at).copied().unwrap_or(T::ZERO),
+        let value = |values: &[T], at: Option<usize>| match at {
+            Some(at) => values.get(at).copied().unwrap_or(T::ZERO),
             None => T::ZERO,
         };
-        let chosen = places.iter().map(|(i, j)| choose(value(x, i), value(y, j)));
-        let chosen: Vec<T> = chosen.collect();
-        ctx.set(0, union_indices(&a, &b, &places)?);
-        ctx.set(1, Tensor::from_vec(Shape::vector(chosen.len()), chosen)?);
+        let mut chosen = Union::new(&a, &b);
+        union(&a, &b, |i, j| {
+            chosen.push((i, j), choose(value(x, i), value(y, j)));
+        });
+        let (indices, values) = chosen.finish()?;
+        ctx.set(0, indices);
+        ctx.set(1, values);
         Ok(())
     })
 }

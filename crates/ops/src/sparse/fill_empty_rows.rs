@@ -9,6 +9,7 @@ use tensorfleet_graph::example::{bools, ex, ex_err, i32s, i64s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::map::fill_by;
 use tensorfleet_math::num::Num;
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
@@ -237,9 +238,14 @@ fn fill_sparse(ctx: &mut KernelCtx<'_>) -> Result<()> {
     check(indices, values, ctx.input(2)?, default)?;
     let rank = indices.shape().dim(1);
     let rows = ctx.ints(2)?.first().copied().unwrap_or(0);
-    let filled = fill(ctx, rank, rows)?;
-    let shape = Shape::matrix(filled.len() / rank.max(1), rank)?;
-    ctx.set(0, Tensor::from_vec(shape, filled)?);
+    let filled = match fill(ctx, rank, rows)? {
+        None => ctx.take(0)?,
+        Some(filled) => {
+            let shape = Shape::matrix(filled.len() / rank.max(1), rank)?;
+            Tensor::from_vec(shape, filled)?
+        }
+    };
+    ctx.set(0, filled);
     Ok(())
 }
 
@@ -268,17 +274,18 @@ fn fill_ragged(ctx: &mut KernelCtx<'_>) -> Result<()> {
         ids.dim(0)
     );
     let rows = ctx.int(2)?;
-    let filled = fill(ctx, 1, rows)?;
-    let shape = match rows {
-        0 => Shape::matrix(0, 1)?,
-        _ => Shape::vector(filled.len()),
+    let filled = match fill(ctx, 1, rows)? {
+        None if rows == 0 => Tensor::new(DType::I64, Shape::matrix(0, 1)?)?,
+        None => ctx.take(0)?,
+        Some(filled) => Tensor::from_vec(Shape::vector(filled.len()), filled)?,
     };
-    ctx.set(0, Tensor::from_vec(shape, filled)?);
+    ctx.set(0, filled);
     Ok(())
 }
 
-/// Sets all outputs but the first, whose elements it gives back: the places of the values, `rank` numbers each.
-fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Vec<i64>> {
+/// Sets all outputs but the first, whose elements it gives back: the places of the values, `rank` numbers each. None are given
+/// back if they are those of the input, as no row is empty and all are in order.
+fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Option<Vec<i64>>> {
     let (indices, values, default) = (ctx.input(0)?, ctx.input(1)?, ctx.input(3)?);
     let (count, indices) = (values.elements(), indices.slice::<i64>()?);
     let rows = Shape::new(&[rows])?.elements();
@@ -290,14 +297,38 @@ fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Vec<i64>> {
     // How many values each row has, then where the next one of it goes.
     let mut next = Tensor::zeros(DType::I64, Shape::vector(rows))?;
     let next = next.slice_mut::<i64>()?;
+    let (mut in_order, mut run, mut last) = (true, 0, None);
     for (at, index) in indices.chunks_exact(rank.max(1)).enumerate() {
-        let slot = usize::try_from(index[0]).ok();
-        let slot = slot.and_then(|row| next.get_mut(row)).ok_or_else(|| {
-            invalid_argument!("indices({at}, 0) is invalid: {} >= {rows}", index[0])
-        })?;
-        *slot += 1;
+        let row = index[0];
+        if last == Some(row) {
+            run += 1;
+            continue;
+        }
+        // A row's values mostly stand together, and are counted together.
+        if let Some(last) = last {
+            next[last as usize] += run;
+            in_order &= last < row;
+        }
+        ensure!(
+            usize::try_from(row).is_ok_and(|row| row < rows),
+            invalid_argument,
+            "indices({at}, 0) is invalid: {row} >= {rows}"
+        );
+        (run, last) = (1, Some(row));
+    }
+    if let Some(last) = last {
+        next[last as usize] += run;
     }
     let empty: Vec<bool> = next.iter().map(|values| *values == 0).collect();
+    if in_order && !empty.contains(&true) {
+        let mut reverse = ctx.allocate(DType::I64, Shape::vector(count))?;
+        fill_by(ctx.par(), reverse.slice_mut::<i64>()?, |at| at as i64);
+        ctx.set(2, Tensor::vector(&empty));
+        ctx.set(3, reverse);
+        let values = ctx.take(1)?;
+        ctx.set(1, values);
+        return Ok(None);
+    }
     let mut total = 0;
     for (slot, is_empty) in next.iter_mut().zip(&empty) {
         let own = *slot + i64::from(*is_empty);
@@ -324,7 +355,7 @@ fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Vec<i64>> {
     ctx.set(1, filled);
     ctx.set(2, Tensor::vector(&empty));
     ctx.set(3, Tensor::vector(&reverse));
-    Ok(out)
+    Ok(Some(out))
 }
 
 fn check(indices: &Tensor, values: &Tensor, shape: &Tensor, default: &Tensor) -> Result<()> {

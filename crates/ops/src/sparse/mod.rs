@@ -25,6 +25,7 @@ mod value_grads;
 
 use crate::Family;
 use crate::math::cast::integers;
+use crate::math::elementwise::lengths;
 
 pub(crate) static FAMILY: Family = Family {
     name: "sparse",
@@ -58,23 +59,32 @@ pub(crate) static FAMILY: Family = Family {
     ],
 };
 
-use std::cmp::Ordering;
+use std::borrow::Cow;
 
 use tensorfleet_kernel::KernelCtx;
-use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Shape, Tensor};
+use tensorfleet_math::movement::flatten_coordinates;
+use tensorfleet_math::par::Par;
+use tensorfleet_status::{Result, Status, invalid_argument};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 /// The coordinates of a sparse tensor, checked against its shape.
-struct Coordinates {
+struct Coordinates<'a> {
     /// Row-major, `rank` numbers per value.
-    flat: Vec<i64>,
+    flat: Cow<'a, [i64]>,
+    /// The position of each value in the dense tensor.
+    positions: Vec<i64>,
     rank: usize,
     shape: Shape,
 }
 
-impl Coordinates {
+impl<'a> Coordinates<'a> {
     /// Reads indices and shape; every index must lie within the shape.
-    fn new(indices: &Tensor, values: &Tensor, shape: &Tensor) -> Result<Coordinates> {
+    fn new(
+        par: &dyn Par,
+        indices: &'a Tensor,
+        values: &Tensor,
+        shape: &Tensor,
+    ) -> Result<Coordinates<'a>> {
         if indices.rank() != 2 {
             return Err(invalid_argument!(
                 "Input indices should be a matrix but received shape {}",
@@ -104,77 +114,118 @@ impl Coordinates {
             ));
         }
         let shape = Shape::new(&integers(shape)?)?;
-        let flat = integers(indices)?;
-        for (row, index) in flat.chunks_exact(rank.max(1)).enumerate() {
-            if let Some(axis) = (0..rank).find(|axis| !(0..shape[*axis]).contains(&index[*axis])) {
-                return Err(invalid_argument!(
-                    "index ({}) at position {row} is out of bounds for dimension {axis} of shape {shape}",
-                    index[axis]
-                ));
-            }
+        let flat = borrowed_integers(indices)?;
+        match flatten_coordinates(par, &flat, &lengths(&shape)) {
+            Ok(positions) => Ok(Coordinates {
+                flat,
+                positions,
+                rank,
+                shape,
+            }),
+            Err(bad) => Err(outside(&flat, bad.position, &shape)),
         }
-        Ok(Coordinates { flat, rank, shape })
     }
 
     fn len(&self) -> usize {
-        self.flat.len() / self.rank.max(1)
+        self.positions.len()
     }
 
     fn row(&self, index: usize) -> &[i64] {
         &self.flat[index * self.rank..(index + 1) * self.rank]
     }
+}
 
-    /// The position of a value in the dense tensor.
-    fn position(&self, index: usize) -> usize {
-        self.row(index)
-            .iter()
-            .zip(self.shape.iter())
-            .fold(0, |position, (at, dim)| {
-                position * *dim as usize + *at as usize
-            })
-    }
+/// All elements of a tensor of integers, which are mostly what they must become.
+fn borrowed_integers(tensor: &Tensor) -> Result<Cow<'_, [i64]>> {
+    Ok(match tensor.dtype() {
+        DType::I64 => Cow::Borrowed(tensor.slice::<i64>()?),
+        _ => Cow::Owned(integers(tensor)?),
+    })
+}
+
+#[cold]
+fn outside(flat: &[i64], row: usize, shape: &Shape) -> Status {
+    let index = flat.chunks_exact(shape.rank().max(1)).nth(row);
+    let mut pairs = index.unwrap_or_default().iter().zip(shape.iter());
+    let axis = pairs.position(|(at, dim)| !(0..*dim).contains(at));
+    let axis = axis.unwrap_or(0);
+    let at = index.and_then(|index| index.get(axis)).unwrap_or(&0);
+    invalid_argument!(
+        "index ({at}) at position {row} is out of bounds for dimension {axis} of shape {shape}"
+    )
 }
 
 /// The coordinates in inputs `first`, `first + 1` (values) and `first + 2` (shape).
-fn coordinates(ctx: &KernelCtx<'_>, first: usize) -> Result<Coordinates> {
+fn coordinates<'a>(ctx: &'a KernelCtx<'_>, first: usize) -> Result<Coordinates<'a>> {
     Coordinates::new(
+        ctx.par(),
         ctx.input(first)?,
         ctx.input(first + 1)?,
         ctx.input(first + 2)?,
     )
 }
 
-/// Where two sparse tensors in row-major order have values: the places in both of each coordinate that either has.
-fn union(a: &Coordinates, b: &Coordinates) -> Vec<(Option<usize>, Option<usize>)> {
-    let mut places = Vec::with_capacity(a.len().max(b.len()));
+/// Where two sparse tensors of one shape, in row-major order, have values: hands `visit` the places in both of each coordinate
+/// that either has.
+fn union(
+    a: &Coordinates<'_>,
+    b: &Coordinates<'_>,
+    mut visit: impl FnMut(Option<usize>, Option<usize>),
+) {
     let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let order = match (i < a.len(), j < b.len()) {
-            (true, true) => a.row(i).cmp(b.row(j)),
-            (true, false) => Ordering::Less,
-            _ => Ordering::Greater,
-        };
-        let (in_a, in_b) = (order != Ordering::Greater, order != Ordering::Less);
-        places.push((in_a.then_some(i), in_b.then_some(j)));
+    while let (Some(at_a), Some(at_b)) = (a.positions.get(i), b.positions.get(j)) {
+        let (in_a, in_b) = (at_a <= at_b, at_b <= at_a);
+        visit(in_a.then_some(i), in_b.then_some(j));
         i += usize::from(in_a);
         j += usize::from(in_b);
     }
-    places
+    (i..a.len()).for_each(|i| visit(Some(i), None));
+    (j..b.len()).for_each(|j| visit(None, Some(j)));
 }
 
-/// The coordinates of such places as a matrix.
-fn union_indices(
-    a: &Coordinates,
-    b: &Coordinates,
-    places: &[(Option<usize>, Option<usize>)],
-) -> Result<Tensor> {
-    let mut indices = Vec::with_capacity(places.len() * a.rank);
-    for place in places {
-        match place {
-            (Some(at), _) => indices.extend_from_slice(a.row(*at)),
-            (None, Some(at)) => indices.extend_from_slice(b.row(*at)),
-            (None, None) => {}
+/// The rows of coordinates and the values of a sparse tensor in the making.
+struct Union<'a, T> {
+    a: &'a Coordinates<'a>,
+    b: &'a Coordinates<'a>,
+    indices: Vec<i64>,
+    values: Vec<T>,
+}
+
+impl<'a, T: Element> Union<'a, T> {
+    fn new(a: &'a Coordinates<'a>, b: &'a Coordinates<'a>) -> Union<'a, T> {
+        let places = a.len().max(b.len());
+        Union {
+            a,
+            b,
+            indices: Vec::with_capacity(places * a.rank),
+            values: Vec::with_capacity(places),
         }
     }
-    Tensor::from_vec(Shape::matrix(places.len(), a.rank)?, indices)
+
+    /// Adds a value at a place of either.
+    fn push(&mut self, place: (Option<usize>, Option<usize>), value: T) {
+        match place {
+            (Some(at), _) => extend_by_row(&mut self.indices, self.a.row(at)),
+            (None, Some(at)) => extend_by_row(&mut self.indices, self.b.row(at)),
+            (None, None) => return,
+        }
+        self.values.push(value);
+    }
+
+    /// Indices and values.
+    fn finish(self) -> Result<(Tensor, Tensor)> {
+        let count = self.values.len();
+        Ok((
+            Tensor::from_vec(Shape::matrix(count, self.a.rank)?, self.indices)?,
+            Tensor::from_vec(Shape::vector(count), self.values)?,
+        ))
+    }
+}
+
+/// Most sparse tensors are matrices: their rows are copied without a loop.
+fn extend_by_row(to: &mut Vec<i64>, row: &[i64]) {
+    match row {
+        [a, b] => to.extend([*a, *b]),
+        row => to.extend_from_slice(row),
+    }
 }

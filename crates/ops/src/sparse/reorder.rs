@@ -86,20 +86,23 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
 fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let coordinates = coordinates(ctx, 0)?;
+        if coordinates.positions.is_sorted() {
+            let (indices, values) = (ctx.take(0)?, ctx.take(1)?);
+            ctx.set(0, indices);
+            ctx.set(1, values);
+            return Ok(());
+        }
         let mut order: Vec<usize> = (0..coordinates.len()).collect();
-        order.sort_by_key(|index| coordinates.position(*index));
-        let indices: Vec<i64> = order
-            .iter()
-            .flat_map(|index| coordinates.row(*index))
-            .copied()
-            .collect();
+        order.sort_by_key(|index| coordinates.positions[*index]);
+        let mut indices = Vec::with_capacity(coordinates.flat.len());
+        for index in &order {
+            indices.extend_from_slice(coordinates.row(*index));
+        }
+        let shape = Shape::matrix(order.len(), coordinates.rank)?;
         let values = ctx.input(1)?;
         let mut sorted = ctx.allocate(values.dtype(), values.shape().clone())?;
         by_word!(values.dtype(), W => pick::<W>(values, &order, &mut sorted))?;
-        ctx.set(
-            0,
-            Tensor::from_vec(Shape::matrix(order.len(), coordinates.rank)?, indices)?,
-        );
+        ctx.set(0, Tensor::from_vec(shape, indices)?);
         ctx.set(1, sorted);
         Ok(())
     })

@@ -14,7 +14,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::TensorProto;
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor, Variant, VariantObject};
+use tensorfleet_tensor::{Bytes, DType, Shape, TString, Tensor, Variant, VariantObject};
 
 use super::parts::Part;
 
@@ -144,7 +144,7 @@ fn serialized(parts: Vec<Part>, dtype: DType) -> Result<Tensor> {
     }
     let texts = tensors
         .iter()
-        .map(|tensor| Ok(Bytes::from(tensor.to_proto()?.encode_to_vec())));
+        .map(|tensor| Ok(TString::from(tensor.to_proto()?.encode_to_vec())));
     Tensor::from_vec(shape, texts.collect::<Result<Vec<_>>>()?)
 }
 
@@ -168,12 +168,12 @@ fn unpacked(serialized: &Tensor) -> Result<Vec<Tensor>> {
             })
             .collect();
     }
-    let parse = |text: &Bytes| {
-        let proto = TensorProto::decode(text.clone()).ok();
+    let parse = |text: &TString| {
+        let proto = TensorProto::decode(Bytes::from(text)).ok();
         proto.and_then(|proto| Tensor::from_proto(&proto).ok())
     };
     serialized
-        .slice::<Bytes>()?
+        .slice::<TString>()?
         .iter()
         .map(|text| {
             parse(text).ok_or_else(|| invalid_argument!("Could not parse serialized proto"))

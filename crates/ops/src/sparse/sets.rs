@@ -10,7 +10,7 @@ use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, i32s, i64s, of, 
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, TString, Tensor};
 
 use super::parts::unravel;
 use crate::types::{SIGNED, dtypes};
@@ -32,6 +32,7 @@ const SET: OpDef = OpDef {
 };
 
 const UNION: (&str, &str) = ("set_operation", "'union'");
+const UNCHECKED: &[(&str, &str)] = &[("validate_indices", "false")];
 const INTERSECTION: (&str, &str) = ("set_operation", "'intersection'");
 
 const DENSE: &[Example] = &[
@@ -170,6 +171,21 @@ pub(crate) static OPS: [OpDef; 4] = [
                 Code::InvalidArgument,
                 "indices[1] = [1,3] is out of bounds: need 0 <= index < [2,1]",
             ),
+            ex_attrs(
+                "sets outside of the shape, not validated",
+                &[UNION, ("validate_indices", "false")],
+                &[
+                    i32s(&[2, 1], &[1, 3]),
+                    i64s(&[2, 2], &[0, 0, 5, 0]),
+                    i32s(&[2], &[7, 8]),
+                    i64s(&[2], &[2, 3]),
+                ],
+                &[
+                    i64s(&[3, 2], &[0, 0, 0, 1, 1, 0]),
+                    i32s(&[3], &[1, 7, 3]),
+                    i64s(&[2], &[2, 2]),
+                ],
+            ),
         ],
         ..SET
     },
@@ -179,15 +195,52 @@ pub(crate) static OPS: [OpDef; 4] = [
         outputs: &["size: int32"],
         attrs: &["validate_indices: bool = true", T],
         kernels: &[cpu(&[("T", TYPES)], build_size)],
-        examples: &[ex(
-            "doubles count once",
-            &[
-                i64s(&[3, 2], &[0, 0, 0, 1, 1, 0]),
-                x(&[3], &[1.0, 1.0, 2.0]),
-                i64s(&[2], &[3, 4]),
-            ],
-            &[of(DType::I32, &[3], &[1.0, 1.0, 0.0])],
-        )],
+        examples: &[
+            ex(
+                "doubles count once",
+                &[
+                    i64s(&[3, 2], &[0, 0, 0, 1, 1, 0]),
+                    x(&[3], &[1.0, 1.0, 2.0]),
+                    i64s(&[2], &[3, 4]),
+                ],
+                &[of(DType::I32, &[3], &[1.0, 1.0, 0.0])],
+            ),
+            ex_attrs(
+                "below the shape, not validated",
+                UNCHECKED,
+                &[
+                    i64s(&[2, 2], &[0, -7, 1, 0]),
+                    i32s(&[2], &[1]),
+                    i64s(&[2], &[2, 3]),
+                ],
+                &[i32s(&[2], &[1, 1])],
+            ),
+            ex_err(
+                "above the shape, not validated",
+                UNCHECKED,
+                &[
+                    i64s(&[3, 2], &[0, 0, 1, 0, 1, 7]),
+                    i32s(&[3], &[1]),
+                    i64s(&[2], &[2, 3]),
+                ],
+                Code::Internal,
+                "indices[1, 1] expected < 3, got 7.",
+            ),
+            ex_err(
+                "scalar shape",
+                &[],
+                &[i64s(&[], &[1]), i32s(&[2], &[1]), i64s(&[], &[1])],
+                Code::InvalidArgument,
+                "Shape must be a 1D tensor.",
+            ),
+            ex_err(
+                "rank of indices",
+                &[],
+                &[i64s(&[2, 2], &[0]), i32s(&[2], &[1]), i64s(&[3], &[2])],
+                Code::InvalidArgument,
+                "Order length must be SparseTensor rank.",
+            ),
+        ],
         ..SET
     },
     OpDef {
@@ -238,7 +291,7 @@ macro_rules! by_element {
             DType::I64 => with!(i64),
             DType::U8 => with!(u8),
             DType::U16 => with!(u16),
-            DType::String => with!(Bytes),
+            DType::String => with!(TString),
             other => Err(internal!("no sets of {other}")),
         }
     }};
@@ -276,21 +329,36 @@ fn build(node: &NodeInfo, is_sparse: [bool; 2]) -> Result<AnyKernel> {
         "union" => Operation::Union,
         other => return Err(invalid_argument!("Invalid set_operation {other}.")),
     };
-    let validate = node.attrs.bool("validate_indices")?;
+    let strays = match node.attrs.bool("validate_indices")? {
+        true => Strays::Found,
+        false if is_sparse[0] => Strays::Met,
+        false => Strays::LeftOut,
+    };
     by_element!(node, V => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        combine::<V>(ctx, operation, is_sparse, validate)
+        combine::<V>(ctx, operation, is_sparse, strays)
     }))
+}
+
+/// What becomes of indices outside of the shape.
+#[derive(Clone, Copy, PartialEq)]
+enum Strays {
+    /// All indices are checked beforehand, their order as well.
+    Found,
+    /// Without that, sets are checked when they are used, but not for negative indices.
+    Met,
+    /// The same, but sets outside of the shape are never used.
+    LeftOut,
 }
 
 fn combine<V: Element + Ord>(
     ctx: &mut KernelCtx<'_>,
     operation: Operation,
     is_sparse: [bool; 2],
-    validate: bool,
+    strays: Strays,
 ) -> Result<()> {
     let [first, second] = is_sparse;
-    let a = read::<V>(ctx, 0, first, validate)?;
-    let b = read::<V>(ctx, if first { 3 } else { 1 }, second, validate)?;
+    let a = read::<V>(ctx, 0, first, strays)?;
+    let b = read::<V>(ctx, if first { 3 } else { 1 }, second, strays)?;
     if a.groups != b.groups {
         return Err(invalid_argument!(
             "Mismatched shapes {} vs {}",
@@ -333,10 +401,10 @@ fn read<V: Element + Ord>(
     ctx: &KernelCtx<'_>,
     first: usize,
     is_sparse: bool,
-    validate: bool,
+    strays: Strays,
 ) -> Result<Sets<V>> {
     if is_sparse {
-        return read_sparse(ctx, first, validate);
+        return read_sparse(ctx, first, strays);
     }
     let tensor = ctx.input(first)?;
     let groups = groups_of(tensor.shape())?;
@@ -362,38 +430,60 @@ fn groups_of(shape: &Shape) -> Result<Vec<i64>> {
 fn read_sparse<V: Element + Ord>(
     ctx: &KernelCtx<'_>,
     first: usize,
-    validate: bool,
+    strays: Strays,
 ) -> Result<Sets<V>> {
     let (indices, values) = (ctx.input(first)?, ctx.input(first + 1)?);
+    ensure!(
+        ctx.input(first + 2)?.rank() == 1,
+        invalid_argument,
+        "Shape must be a 1D tensor."
+    );
     let shape = Shape::new(&ctx.ints(first + 2)?)?;
     let groups = groups_of(&shape)?;
     let rank = shape.rank();
     ensure!(
-        indices.rank() == 2 && indices.shape().dim(1) == rank,
+        indices.rank() == 2,
         invalid_argument,
-        "indices of shape {} do not fit a sparse tensor of shape {shape}",
+        "indices must be a matrix, but got: {}",
         indices.shape()
     );
     ensure!(
-        values.rank() == 1 && values.elements() == indices.shape().dim(0),
+        indices.shape().dim(1) == rank,
         invalid_argument,
-        "values of shape {} do not fit indices of shape {}",
-        values.shape(),
-        indices.shape()
+        "Order length must be SparseTensor rank."
+    );
+    ensure!(
+        values.rank() == 1,
+        invalid_argument,
+        "vals must be a vec, but got: {}",
+        values.shape()
+    );
+    ensure!(
+        values.elements() == indices.shape().dim(0),
+        invalid_argument,
+        "indices and values rows (indexing dimension) must match. (indices = {}, values = {})",
+        indices.shape().dim(0),
+        values.elements()
     );
     let rows = indices.slice::<i64>()?.chunks_exact(rank);
     let mut by_group: BTreeMap<usize, BTreeSet<V>> = BTreeMap::new();
-    let mut previous: Option<&[i64]> = None;
+    let (mut previous, mut begin): (Option<&[i64]>, usize) = (None, 0);
     for (at, (row, value)) in rows.zip(values.slice::<V>()?).enumerate() {
-        let is_inside = row
-            .iter()
-            .zip(shape.iter())
-            .all(|(i, dim)| (0..*dim).contains(i));
-        if validate {
-            check_row(at, row, previous, &shape, is_inside)?;
-            previous = Some(row);
-        } else if !is_inside {
-            // TensorFlow leaves such values out.
+        let group = &row[..groups.len()];
+        if previous.is_some_and(|previous| &previous[..groups.len()] != group) {
+            begin = at;
+        }
+        if strays == Strays::Found {
+            check_row(at, row, previous, &shape)?;
+        } else {
+            let is_group = group.iter().zip(&groups).all(|(i, dim)| i < dim);
+            if is_group || strays == Strays::Met {
+                check_above(at - begin, row, &shape)?;
+            }
+        }
+        previous = Some(row);
+        let exists = |(i, dim): (&i64, &i64)| (0..*dim).contains(i);
+        if !group.iter().zip(&groups).all(exists) {
             continue;
         }
         let places = row.iter().zip(groups.iter());
@@ -405,13 +495,11 @@ fn read_sparse<V: Element + Ord>(
     Ok(Sets { groups, by_group })
 }
 
-fn check_row(
-    at: usize,
-    row: &[i64],
-    previous: Option<&[i64]>,
-    shape: &Shape,
-    is_inside: bool,
-) -> Result<()> {
+fn check_row(at: usize, row: &[i64], previous: Option<&[i64]>, shape: &Shape) -> Result<()> {
+    let is_inside = row
+        .iter()
+        .zip(shape.iter())
+        .all(|(i, dim)| (0..*dim).contains(i));
     let list = |row: &[i64]| {
         let numbers: Vec<String> = row.iter().map(ToString::to_string).collect();
         numbers.join(",")
@@ -435,10 +523,25 @@ fn check_row(
     }
 }
 
+/// Refuses a row, the `at`-th of its set, that is above the shape.
+fn check_above(at: usize, row: &[i64], shape: &Shape) -> Result<()> {
+    for (dim, (index, size)) in row.iter().zip(shape.iter()).enumerate() {
+        if index >= size {
+            return Err(internal!(
+                "indices[{at}, {dim}] expected < {size}, got {index}."
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn build_size(node: &NodeInfo) -> Result<AnyKernel> {
-    let validate = node.attrs.bool("validate_indices")?;
+    let strays = match node.attrs.bool("validate_indices")? {
+        true => Strays::Found,
+        false => Strays::Met,
+    };
     by_element!(node, V => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let sets = read_sparse::<V>(ctx, 0, validate)?;
+        let sets = read_sparse::<V>(ctx, 0, strays)?;
         let mut sizes = Tensor::zeros(DType::I32, Shape::new(&sets.groups)?)?;
         let slots = sizes.slice_mut::<i32>()?;
         for (group, set) in &sets.by_group {

@@ -7,11 +7,18 @@ use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, i64s, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_math::movement::flatten_coordinates;
+use tensorfleet_math::par::{Par, chunks_mut};
+use tensorfleet_status::{Code, Result, Status, internal, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
 
+use super::borrowed_integers;
 use crate::array::grads;
 use crate::math::cast::integers;
+use crate::math::elementwise::lengths;
+
+/// Elements that are worth a thread of their own.
+const GRAIN: usize = 32 << 10;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "SparseToDense",
@@ -176,16 +183,32 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             ));
         }
         let shape = Shape::new(&integers(shape)?)?;
-        let places = places(&integers(indices)?, width, &shape, validate)?;
+        let flat = borrowed_integers(indices)?;
+        let places = places(ctx.par(), &flat, width, &shape, validate)?;
         let mut out = ctx.allocate(values.dtype(), shape)?;
-        by_word!(values.dtype(), W => fill::<W>(values, default, &places, &mut out))?;
+        by_word!(values.dtype(), W => fill::<W>(ctx.par(), values, default, &places, &mut out))?;
         ctx.set(0, out);
         Ok(())
     })
 }
 
-fn places(indices: &[i64], width: usize, shape: &Shape, validate: bool) -> Result<Vec<usize>> {
-    let mut places = Vec::with_capacity(indices.len() / width.max(1));
+/// Where the values go in the whole; in ascending order if that is to be so.
+fn places(
+    par: &dyn Par,
+    indices: &[i64],
+    width: usize,
+    shape: &Shape,
+    validate: bool,
+) -> Result<Vec<i64>> {
+    match flatten_coordinates(par, indices, &lengths(shape)) {
+        Ok(places) if !validate || places.is_sorted_by(|a, b| a < b) => Ok(places),
+        _ => Err(fault(indices, width, shape, validate)),
+    }
+}
+
+/// What is wrong with the indices.
+#[cold]
+fn fault(indices: &[i64], width: usize, shape: &Shape, validate: bool) -> Status {
     let mut last: Option<&[i64]> = None;
     for (row, index) in indices.chunks_exact(width.max(1)).enumerate() {
         if index
@@ -193,48 +216,55 @@ fn places(indices: &[i64], width: usize, shape: &Shape, validate: bool) -> Resul
             .zip(shape.iter())
             .any(|(at, dim)| !(0..*dim).contains(at))
         {
-            return Err(invalid_argument!(
+            return invalid_argument!(
                 "indices[{row}] = {index:?} is out of bounds: need 0 <= index < {shape}"
-            ));
+            );
         }
         match last {
             Some(last) if validate && index == last => {
-                return Err(invalid_argument!("indices[{row}] = {index:?} is repeated"));
+                return invalid_argument!("indices[{row}] = {index:?} is repeated");
             }
             Some(last) if validate && index < last => {
-                return Err(invalid_argument!(
+                return invalid_argument!(
                     "indices[{row}] = {index:?} is out of order. Many sparse ops require sorted indices."
-                ));
+                );
             }
             _ => {}
         }
-        places.push(
-            index
-                .iter()
-                .zip(shape.iter())
-                .fold(0, |place, (at, dim)| place * *dim as usize + *at as usize),
-        );
         last = Some(index);
     }
-    Ok(places)
+    internal!("indices into {shape} have no fault")
 }
 
 fn fill<W: Word>(
+    par: &dyn Par,
     values: &Tensor,
     default: &Tensor,
-    places: &[usize],
+    places: &[i64],
     out: &mut Tensor,
 ) -> Result<()> {
-    let values = values.words::<W>()?;
-    let default = &default.words::<W>()?[0];
+    let (values, default) = (values.words::<W>()?, &default.words::<W>()?[0]);
+    let value = |index: usize| match values {
+        [all] => all.clone(),
+        values => values[index].clone(),
+    };
     let dense = out.words_mut::<W>()?;
-    dense.fill(default.clone());
-    for (index, place) in places.iter().enumerate() {
-        dense[*place] = if values.len() == 1 {
-            values[0].clone()
-        } else {
-            values[index].clone()
-        };
+    if !places.is_sorted() {
+        dense.fill(default.clone());
+        for (index, place) in places.iter().enumerate() {
+            dense[*place as usize] = value(index);
+        }
+        return Ok(());
     }
+    chunks_mut(par, dense, GRAIN, |at, dense| {
+        dense.fill(default.clone());
+        let first = places.partition_point(|place| (*place as usize) < at);
+        for (index, place) in places.iter().enumerate().skip(first) {
+            let Some(slot) = dense.get_mut(*place as usize - at) else {
+                break;
+            };
+            *slot = value(index);
+        }
+    });
     Ok(())
 }

@@ -2,11 +2,14 @@
 //!
 //! TensorFlow: AsString(input: T) -> output: string, with precision, scientific, shortest, width, fill.
 
-use tensorfleet_graph::example::{bools, c64s, ex, ex_attrs, ex_err, f32s, i32s, strs};
+use tensorfleet_graph::example::{bools, c64s, ex, ex_attrs, ex_err, f32s, i32s, script, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, invalid_argument, unimplemented};
-use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Tensor, bf16, f16};
+use tensorfleet_tensor::{Complex32, Complex64, DType, TString, Tensor, Variant, bf16, f16};
+
+use super::{digits, texts};
+use crate::data_flow::variant_number;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "AsString",
@@ -115,6 +118,17 @@ pub(crate) static OP: OpDef = OpDef {
             "both",
         ),
     ],
+    scripts: &[script(
+        "variants",
+        "shape = int32[]{-1}
+         list = EmptyTensorList(shape, shape) {element_dtype=DT_FLOAT}
+         map = EmptyTensorMap()
+         none = OptionalNone()
+         one = float[]{1}
+         some = OptionalFromValue([one])
+         a = AsString(list)\nb = AsString(map)\nc = AsString(none)\nd = AsString(some)",
+        &["fetch a, b, c, d => ?"],
+    )],
     ..OpDef::BLANK
 };
 
@@ -142,9 +156,6 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         return Err(invalid_argument!(
             "Cannot select both scientific and shortest notation"
         ));
-    }
-    if dtype == DType::Variant {
-        return Err(unimplemented!("variants cannot be written as text"));
     }
     let fill = attrs.bytes("fill")?;
     ensure!(
@@ -185,46 +196,65 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
-        let texts = texts(input, &format)?;
-        let out = Tensor::from_vec(
-            input.shape().clone(),
-            texts.into_iter().map(Bytes::from).collect(),
-        )?;
+        let write = writer(input, &format)?;
+        let out = texts(ctx.par(), input.shape().clone(), &|at, text| {
+            write(at, text);
+            Ok(())
+        })?;
+        drop(write);
         ctx.set(0, out);
         Ok(())
     })
 }
 
-fn texts(input: &Tensor, format: &Format) -> Result<Vec<String>> {
+/// What appends an element as text.
+type Writer<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + Sync + 'a>;
+
+fn writer<'a>(input: &'a Tensor, format: &'a Format) -> Result<Writer<'a>> {
     macro_rules! each {
-        ($type:ty, $text:expr) => {
-            input.slice::<$type>()?.iter().map($text).collect()
-        };
+        ($type:ty, $write:expr) => {{
+            let values = input.slice::<$type>()?;
+            Box::new(move |at, text| {
+                let write: fn(&Format, $type, &mut Vec<u8>) = $write;
+                write(format, values[at].clone(), text);
+            })
+        }};
     }
-    let float = |value: f64| format.pad(format.float(value));
-    let int = |value: String| format.pad(value);
     Ok(match input.dtype() {
-        DType::F32 => each!(f32, |v| float(f64::from(*v))),
-        DType::F64 => each!(f64, |v| float(*v)),
-        DType::F16 => each!(f16, |v| float(v.to_f64())),
-        DType::BF16 => each!(bf16, |v| float(v.to_f64())),
-        DType::I8 => each!(i8, |v| int(v.to_string())),
-        DType::I16 => each!(i16, |v| int(v.to_string())),
-        DType::I32 => each!(i32, |v| int(v.to_string())),
-        DType::I64 => each!(i64, |v| int(v.to_string())),
-        DType::U8 => each!(u8, |v| int(v.to_string())),
-        DType::U16 => each!(u16, |v| int(v.to_string())),
-        DType::U32 => each!(u32, |v| int(v.to_string())),
-        DType::U64 => each!(u64, |v| int(v.to_string())),
-        DType::Bool => each!(bool, ToString::to_string),
-        DType::C64 => each!(Complex32, |v| format!(
-            "({},{})",
-            float(f64::from(v.re)),
-            float(f64::from(v.im))
+        DType::Variant => each!(Variant, |_, v, text| {
+            text.extend_from_slice(variant_number::text(&v).as_bytes());
+        }),
+        DType::F32 => each!(f32, |f, v, text| f.float(f64::from(v), text)),
+        DType::F64 => each!(f64, Format::float),
+        DType::F16 => each!(f16, |f, v, text| f.float(v.to_f64(), text)),
+        DType::BF16 => each!(bf16, |f, v, text| f.float(v.to_f64(), text)),
+        DType::I8 => each!(i8, |f, v, text| f.int(v < 0, v.unsigned_abs().into(), text)),
+        DType::I16 => each!(i16, |f, v, text| f.int(
+            v < 0,
+            v.unsigned_abs().into(),
+            text
         )),
-        DType::C128 => each!(Complex64, |v| format!("({},{})", float(v.re), float(v.im))),
-        DType::String => each!(Bytes, |v| format
-            .pad(String::from_utf8_lossy(v).into_owned())),
+        DType::I32 => each!(i32, |f, v, text| f.int(
+            v < 0,
+            v.unsigned_abs().into(),
+            text
+        )),
+        DType::I64 => each!(i64, |f, v, text| f.int(v < 0, v.unsigned_abs(), text)),
+        DType::U8 => each!(u8, |f, v, text| f.int(false, v.into(), text)),
+        DType::U16 => each!(u16, |f, v, text| f.int(false, v.into(), text)),
+        DType::U32 => each!(u32, |f, v, text| f.int(false, v.into(), text)),
+        DType::U64 => each!(u64, |f, v, text| f.int(false, v, text)),
+        DType::Bool => each!(bool, |_, v, text| {
+            text.extend_from_slice(if v { b"true" } else { b"false" });
+        }),
+        DType::C64 => each!(Complex32, |f, v, text| {
+            f.complex(f64::from(v.re), f64::from(v.im), text);
+        }),
+        DType::C128 => each!(Complex64, |f, v, text| f.complex(v.re, v.im, text)),
+        DType::String => each!(TString, |f, v, text| {
+            text.extend_from_slice(String::from_utf8_lossy(&v).as_bytes());
+            f.pad(0, text);
+        }),
         other => {
             return Err(unimplemented!(
                 "tensors of {other} cannot be written as text"
@@ -234,36 +264,59 @@ fn texts(input: &Tensor, format: &Format) -> Result<Vec<String>> {
 }
 
 impl Format {
-    fn float(&self, value: f64) -> String {
-        if value.is_nan() {
-            return "nan".to_owned();
+    fn int(&self, is_negative: bool, value: u64, text: &mut Vec<u8>) {
+        if is_negative {
+            text.push(b'-');
         }
-        if value.is_infinite() {
-            return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
-        }
-        let precision = self.precision.unwrap_or(6);
-        match self.style {
-            Style::Fixed => format!("{value:.precision$}"),
-            Style::Scientific => scientific(value, precision),
-            Style::Shortest => shortest(value, precision.max(1)),
-        }
+        digits::integer(value, text);
+        self.pad(0, text);
     }
 
-    /// Sign and width as printf's flags want them.
-    fn pad(&self, text: String) -> String {
-        let is_positive = text.starts_with(|first: char| first.is_ascii_digit());
-        let text = match self.fill {
-            b'+' if is_positive => format!("+{text}"),
-            b' ' if is_positive => format!(" {text}"),
-            _ => text,
-        };
-        let missing = self.width.saturating_sub(text.len());
-        let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
-        match self.fill {
-            b'0' => format!("{sign}{}{digits}", "0".repeat(missing)),
-            b'-' => format!("{text}{}", " ".repeat(missing)),
-            _ => format!("{}{text}", " ".repeat(missing)),
+    fn complex(&self, re: f64, im: f64, text: &mut Vec<u8>) {
+        text.push(b'(');
+        self.float(re, text);
+        text.push(b',');
+        self.float(im, text);
+        text.push(b')');
+    }
+
+    fn float(&self, value: f64, text: &mut Vec<u8>) {
+        let start = text.len();
+        let precision = self.precision.unwrap_or(6);
+        if value.is_nan() {
+            text.extend_from_slice(b"nan");
+        } else if value.is_infinite() {
+            text.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
+        } else {
+            match self.style {
+                Style::Fixed => digits::fixed(value, precision, text),
+                Style::Scientific => {
+                    text.extend_from_slice(scientific(value, precision).as_bytes());
+                }
+                Style::Shortest => {
+                    text.extend_from_slice(shortest(value, precision.max(1)).as_bytes());
+                }
+            }
         }
+        self.pad(start, text);
+    }
+
+    /// Sign and width of what begins at `start`, as printf's flags want them.
+    fn pad(&self, start: usize, text: &mut Vec<u8>) {
+        let first = text.get(start).copied().unwrap_or(0);
+        if first.is_ascii_digit() && matches!(self.fill, b'+' | b' ') {
+            text.insert(start, self.fill);
+        }
+        let missing = self.width.saturating_sub(text.len() - start);
+        if missing == 0 {
+            return;
+        }
+        let (at, filler) = match self.fill {
+            b'0' => (start + usize::from(first == b'-'), b'0'),
+            b'-' => (text.len(), b' '),
+            _ => (start, b' '),
+        };
+        text.splice(at..at, std::iter::repeat_n(filler, missing));
     }
 }
 
@@ -279,6 +332,16 @@ fn scientific(value: f64, precision: usize) -> String {
             format!("{digits}e{sign}{exponent:0>2}")
         }
         None => text,
+    }
+}
+
+/// As [`shortest`], with C's names for what is no number.
+pub(crate) fn general(value: f64, precision: usize) -> String {
+    match value {
+        value if value.is_nan() => "nan".to_owned(),
+        f64::INFINITY => "inf".to_owned(),
+        f64::NEG_INFINITY => "-inf".to_owned(),
+        value => shortest(value, precision),
     }
 }
 

@@ -9,9 +9,9 @@ use tensorfleet_graph::example::{ex, ex_attrs, ex_err, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
-use super::map;
+use super::{map, map_strings};
 
 const BASE64: OpDef = OpDef {
     inputs: &["input: string"],
@@ -29,8 +29,6 @@ const UNPADDED: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireNone)
         .with_decode_allow_trailing_bits(true),
 );
-
-const PADDED: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, GeneralPurposeConfig::new());
 
 pub(crate) static OPS: [OpDef; 2] = [
     OpDef {
@@ -107,16 +105,47 @@ pub(crate) static OPS: [OpDef; 2] = [
 ];
 
 fn build_encode(node: &NodeInfo) -> Result<AnyKernel> {
-    let engine = match node.attrs.bool("pad")? {
-        true => PADDED,
-        false => UNPADDED,
-    };
+    let pad = node.attrs.bool("pad")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        map(ctx, |bytes| Ok(Bytes::from(engine.encode(bytes))))
+        map_strings(ctx, |bytes, out, text| {
+            encode(bytes, pad, text);
+            out.assign(text);
+            Ok(())
+        })
     })
 }
 
-fn decoded(text: &[u8]) -> Result<Bytes> {
+/// Appends bytes in groups of six bits, the last one filled up.
+fn encode(bytes: &[u8], pad: bool, text: &mut Vec<u8>) {
+    let sign = |bits: u32| SIGNS[bits as usize & 63];
+    let group = |[a, b, c]: [u8; 3]| {
+        let bits = u32::from_be_bytes([0, a, b, c]);
+        [
+            sign(bits >> 18),
+            sign(bits >> 12),
+            sign(bits >> 6),
+            sign(bits),
+        ]
+    };
+    let (groups, rest) = bytes.as_chunks::<3>();
+    text.reserve(4 * groups.len() + 4);
+    for bytes in groups {
+        text.extend_from_slice(&group(*bytes));
+    }
+    let (last, count) = match *rest {
+        [a] => (group([a, 0, 0]), 2),
+        [a, b] => (group([a, b, 0]), 3),
+        _ => return,
+    };
+    text.extend_from_slice(&last[..count]);
+    if pad {
+        text.extend_from_slice(&b"=="[..4 - count]);
+    }
+}
+
+const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+fn decoded(text: &[u8]) -> Result<TString> {
     // Only a whole last group can have padding.
     let bare = match text.len() % 4 {
         0 => text

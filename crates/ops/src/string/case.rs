@@ -6,9 +6,8 @@ use tensorfleet_graph::example::{ex, ex_attrs, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
 
-use super::map;
+use super::map_strings;
 
 const CASE: OpDef = OpDef {
     inputs: &["input: string"],
@@ -73,19 +72,30 @@ fn build(node: &NodeInfo, upper: bool) -> Result<AnyKernel> {
         }
     };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        map::<Bytes>(ctx, |value| {
-            Ok(match (unicode, upper) {
-                (false, true) => value.to_ascii_uppercase().into(),
-                (false, false) => value.to_ascii_lowercase().into(),
-                (true, true) => String::from_utf8_lossy(value).to_uppercase().into(),
-                (true, false) => String::from_utf8_lossy(value).to_lowercase().into(),
-            })
+        map_strings(ctx, |value, out, _| {
+            if unicode {
+                let value = String::from_utf8_lossy(value);
+                *out = match upper {
+                    true => value.to_uppercase().into(),
+                    false => value.to_lowercase().into(),
+                };
+                return Ok(());
+            }
+            out.assign(value);
+            match upper {
+                true => out.make_mut().make_ascii_uppercase(),
+                false => out.make_mut().make_ascii_lowercase(),
+            }
+            Ok(())
         })
     })
 }
 
 fn build_strip(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        map(ctx, |value| Ok(Bytes::copy_from_slice(value.trim_ascii())))
+        map_strings(ctx, |value, out, _| {
+            out.assign_part(value, value.trim_ascii());
+            Ok(())
+        })
     })
 }

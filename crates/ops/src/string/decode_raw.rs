@@ -7,7 +7,7 @@ use tensorfleet_graph::example::{ex_attrs, ex_err, i32s, of, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{DType, TString};
 
 use crate::types::{COMPLEX, FLOATS, SIGNED, SINGLE_AND_DOUBLE, dtypes};
 
@@ -134,26 +134,31 @@ fn build(node: &NodeInfo, is_padded: bool) -> Result<AnyKernel> {
     let swaps = !node.attrs.bool("little_endian")? && part > 1;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
-        let strings = input.slice::<Bytes>()?;
+        let strings = input.slice::<TString>()?;
         let length = match is_padded {
             true => fixed_length(ctx, size)?,
             false => common_length(strings, size, dtype)?,
         };
-        let mut bytes = Vec::with_capacity(strings.len() * length);
-        for (index, string) in strings.iter().enumerate() {
-            bytes.extend_from_slice(&string[..string.len().min(length)]);
-            bytes.resize((index + 1) * length, 0);
-        }
-        if swaps {
-            bytes.chunks_exact_mut(part).for_each(<[u8]>::reverse);
-        }
-        if dtype == DType::Bool {
-            bytes
-                .iter_mut()
-                .for_each(|byte| *byte = u8::from(*byte != 0));
-        }
         let shape = input.shape().concat(&[(length / size) as i64])?;
-        let out = Tensor::from_bytes(dtype, shape, bytes.into())?;
+        // Room first: there memory that is not to be had is an error.
+        let mut out = ctx.allocate(dtype, shape)?;
+        if dtype == DType::Bool {
+            let rows = out.slice_mut::<bool>()?.chunks_exact_mut(length.max(1));
+            for (row, string) in rows.zip(strings) {
+                for (at, out) in row.iter_mut().enumerate() {
+                    *out = string.get(at).is_some_and(|byte| *byte != 0);
+                }
+            }
+        } else if let Some(bytes) = out.bytes_mut() {
+            for (row, string) in bytes.chunks_exact_mut(length.max(1)).zip(strings) {
+                let (given, missing) = row.split_at_mut(string.len().min(length));
+                given.copy_from_slice(&string[..given.len()]);
+                missing.fill(0);
+            }
+            if swaps {
+                bytes.chunks_exact_mut(part).for_each(<[u8]>::reverse);
+            }
+        }
         ctx.set(0, out);
         Ok(())
     })
@@ -178,8 +183,8 @@ fn fixed_length(ctx: &KernelCtx<'_>, size: usize) -> Result<usize> {
     Ok(fixed)
 }
 
-fn common_length(strings: &[Bytes], size: usize, dtype: DType) -> Result<usize> {
-    let length = strings.first().map_or(0, Bytes::len);
+fn common_length(strings: &[TString], size: usize, dtype: DType) -> Result<usize> {
+    let length = strings.first().map_or(0, TString::len);
     for (index, string) in strings.iter().enumerate() {
         ensure!(
             string.len() == length,

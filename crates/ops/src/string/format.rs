@@ -9,7 +9,7 @@ use tensorfleet_graph::example::{Lit, bools, ex_attrs, ex_err, f32s, f64s, i32s,
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{Bytes, DType, Tensor, bf16, f16, write_element};
+use tensorfleet_tensor::{DType, TString, Tensor, bf16, f16, write_element};
 
 use super::as_string::shortest;
 
@@ -179,7 +179,7 @@ fn write_scalar(tensor: &Tensor, index: usize, text: &mut String) {
             return;
         }
         DType::String => {
-            if let Some(value) = at::<Bytes>(tensor, index) {
+            if let Some(value) = at::<TString>(tensor, index) {
                 text.push('"');
                 escape(value, text);
                 text.push('"');

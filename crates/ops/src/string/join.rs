@@ -7,7 +7,9 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, Shape, Tensor};
+use tensorfleet_tensor::{Shape, TString};
+
+use super::texts;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "StringJoin",
@@ -68,25 +70,22 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             }
             shape = input.shape().clone();
         }
-        let mut parts: Vec<&[Bytes]> = Vec::with_capacity(ctx.num_inputs());
+        let mut parts: Vec<&[TString]> = Vec::with_capacity(ctx.num_inputs());
         for index in 0..ctx.num_inputs() {
-            parts.push(ctx.input(index)?.slice::<Bytes>()?);
+            parts.push(ctx.input(index)?.slice::<TString>()?);
         }
-        let joined = (0..shape.elements()).map(|element| {
-            let mut text = Vec::new();
+        let out = texts(ctx.par(), shape, &|element, text| {
             for (index, part) in parts.iter().enumerate() {
                 if index > 0 {
                     text.extend_from_slice(&separator);
                 }
-                text.extend_from_slice(if part.len() == 1 {
-                    &part[0]
-                } else {
-                    &part[element]
+                text.extend_from_slice(match part {
+                    [one] => one,
+                    part => &part[element],
                 });
             }
-            Bytes::from(text)
-        });
-        let out = Tensor::from_vec(shape.clone(), joined.collect())?;
+            Ok(())
+        })?;
         ctx.set(0, out);
         Ok(())
     })

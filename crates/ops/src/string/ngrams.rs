@@ -4,12 +4,16 @@
 //! in turn; rows are padded at both ends, with no more than a width needs less one. A row too short for any n-gram becomes one as a
 //! whole if it is to be preserved.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tensorfleet_graph::example::{ex_attrs, ex_err, i32s, i64s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{Bytes, Shape, Tensor};
+use tensorfleet_tensor::{Shape, TString, Tensor};
 
+use super::pieces;
 use crate::math::cast::from_integers;
 use crate::types::INDEX;
 
@@ -163,11 +167,46 @@ pub(crate) static OP: OpDef = OpDef {
 /// No more bytes are joined in one run: a wrong width must not take all memory.
 const MAX_BYTES: usize = 1 << 31;
 
+/// So many bytes are claimed at once.
+const CLAIM: usize = 1 << 16;
+
+/// The part of [`MAX_BYTES`] that a row has claimed and not used; it goes back in the end.
+struct Budget<'a> {
+    claimed: &'a AtomicUsize,
+    left: usize,
+}
+
+impl Budget<'_> {
+    fn of(claimed: &AtomicUsize) -> Budget<'_> {
+        Budget { claimed, left: 0 }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.left {
+            let more = CLAIM.max(bytes - self.left);
+            self.left += more;
+            ensure!(
+                self.claimed.fetch_add(more, Ordering::Relaxed) + more <= MAX_BYTES,
+                resource_exhausted,
+                "n-grams of more than {MAX_BYTES} bytes"
+            );
+        }
+        self.left -= bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Budget<'_> {
+    fn drop(&mut self) {
+        self.claimed.fetch_sub(self.left, Ordering::Relaxed);
+    }
+}
+
 struct NGrams {
-    separator: Bytes,
+    separator: TString,
     widths: Vec<i64>,
-    left: Bytes,
-    right: Bytes,
+    left: TString,
+    right: TString,
     /// As much as a width needs if negative.
     padding: i64,
     keeps_short: bool,
@@ -176,10 +215,10 @@ struct NGrams {
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let attrs = &node.attrs;
     let rule = NGrams {
-        separator: attrs.bytes("separator")?.clone(),
+        separator: attrs.bytes("separator")?.into(),
         widths: attrs.ints("ngram_widths")?.to_vec(),
-        left: attrs.bytes("left_pad")?.clone(),
-        right: attrs.bytes("right_pad")?.clone(),
+        left: attrs.bytes("left_pad")?.into(),
+        right: attrs.bytes("right_pad")?.into(),
         padding: attrs.int("pad_width")?,
         keeps_short: attrs.bool("preserve_short_sequences")?,
     };
@@ -190,7 +229,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             "ngram_widths must contain positive values"
         );
         let (data, splits) = (ctx.input(0)?, ctx.ints(1)?);
-        let values = data.slice::<Bytes>()?;
+        let values = data.slice::<TString>()?;
         check(&splits, values.len())?;
         let split_type = ctx.input(1)?.dtype();
         let shape = ctx.input(1)?.shape().clone();
@@ -200,15 +239,19 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             ctx.set(1, Tensor::zeros(split_type, shape)?);
             return Ok(());
         }
-        let (mut out, mut bytes) = (Vec::new(), 0);
-        let mut out_splits = vec![0i64];
-        for bounds in splits.windows(2) {
+        let joined = AtomicUsize::new(0);
+        let found = pieces(ctx.par(), splits.len() - 1, &|row, out| {
             let row = values
-                .get(bounds[0] as usize..bounds[1] as usize)
+                .get(splits[row] as usize..splits[row + 1] as usize)
                 .unwrap_or_default();
-            rule.row(row, &mut out, &mut bytes)?;
-            out_splits.push(out.len() as i64);
-        }
+            rule.row(row, out, &mut Budget::of(&joined))
+        })?;
+        let mut out_splits = vec![0i64];
+        out_splits.extend(found.counts.iter().scan(0, |end, count| {
+            *end += *count as i64;
+            Some(*end)
+        }));
+        let out = found.values;
         ctx.set(0, Tensor::from_vec(Shape::vector(out.len()), out)?);
         ctx.set(1, from_integers(&out_splits, split_type, shape)?);
         Ok(())
@@ -242,8 +285,9 @@ fn check(splits: &[i64], size: usize) -> Result<()> {
 }
 
 impl NGrams {
-    fn row(&self, row: &[Bytes], out: &mut Vec<Bytes>, bytes: &mut usize) -> Result<()> {
+    fn row(&self, row: &[TString], out: &mut Vec<TString>, budget: &mut Budget<'_>) -> Result<()> {
         let before = out.len();
+        let mut text = Vec::new();
         for width in &self.widths {
             let padding = match self.padding {
                 ..0 => width - 1,
@@ -257,7 +301,8 @@ impl NGrams {
             let count = (row.len() as i64 + 2 * padding - width + 1).max(0);
             for at in 0..count {
                 let begin = at - padding;
-                out.push(self.joined(row, begin, begin + width, bytes)?);
+                self.join(row, begin..begin + width, &mut text, budget)?;
+                out.push(TString::copy_from_slice(&text));
             }
         }
         if self.keeps_short && out.len() == before && !row.is_empty() {
@@ -268,29 +313,32 @@ impl NGrams {
                 self.padding
             );
             let end = self.padding.saturating_add(row.len() as i64);
-            out.push(self.joined(row, -self.padding, end, bytes)?);
+            self.join(row, -self.padding..end, &mut text, budget)?;
+            out.push(text.into());
         }
         Ok(())
     }
 
-    /// What stands from `begin` to `end`, where padding goes on for ever on both sides of the row.
-    fn joined(&self, row: &[Bytes], begin: i64, end: i64, bytes: &mut usize) -> Result<Bytes> {
-        let mut text = Vec::new();
-        for at in begin..end {
-            if at > begin {
+    /// What stands in a range, where padding goes on for ever on both sides of the row.
+    fn join(
+        &self,
+        row: &[TString],
+        range: Range<i64>,
+        text: &mut Vec<u8>,
+        budget: &mut Budget<'_>,
+    ) -> Result<()> {
+        text.clear();
+        for at in range.clone() {
+            let before = text.len();
+            if at > range.start {
                 text.extend_from_slice(&self.separator);
             }
             text.extend_from_slice(match usize::try_from(at) {
                 Ok(at) => row.get(at).unwrap_or(&self.right),
                 Err(_) => &self.left,
             });
-            ensure!(
-                *bytes + text.len() <= MAX_BYTES,
-                resource_exhausted,
-                "n-grams of more than {MAX_BYTES} bytes"
-            );
+            budget.take(text.len() - before)?;
         }
-        *bytes += text.len();
-        Ok(text.into())
+        Ok(())
     }
 }

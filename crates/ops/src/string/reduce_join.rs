@@ -6,8 +6,11 @@ use smallvec::SmallVec;
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::Par;
 use tensorfleet_status::{Code, Result, invalid_argument, out_of_range};
-use tensorfleet_tensor::{Bytes, Shape, Tensor};
+use tensorfleet_tensor::{Shape, TString, Tensor};
+
+use super::texts;
 
 pub(crate) static OP: OpDef = OpDef {
     name: "ReduceJoin",
@@ -73,13 +76,19 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             }
             axes.push(axis);
         }
-        let out = join(input, &axes, keep_dims, &separator)?;
+        let out = join(ctx.par(), input, &axes, keep_dims, &separator)?;
         ctx.set(0, out);
         Ok(())
     })
 }
 
-fn join(input: &Tensor, axes: &[usize], keep_dims: bool, separator: &[u8]) -> Result<Tensor> {
+fn join(
+    par: &dyn Par,
+    input: &Tensor,
+    axes: &[usize],
+    keep_dims: bool,
+    separator: &[u8],
+) -> Result<Tensor> {
     let shape = input.shape();
     let strides = shape.strides();
     let kept: Vec<usize> = (0..shape.rank())
@@ -100,22 +109,18 @@ fn join(input: &Tensor, axes: &[usize], keep_dims: bool, separator: &[u8]) -> Re
         }
         offset
     };
-    let count = |axes: &[usize]| axes.iter().map(|axis| shape.dim(*axis)).product::<usize>();
-    let (outer, inner) = (count(&kept), count(axes));
+    let inner: usize = axes.iter().map(|axis| shape.dim(*axis)).product();
     // The axis named first moves fastest.
     let joined_axes: SmallVec<[usize; 4]> = axes.iter().rev().copied().collect();
-    let values = input.slice::<Bytes>()?;
-    let mut joined = Vec::with_capacity(outer);
-    for element in 0..outer {
+    let values = input.slice::<TString>()?;
+    texts(par, Shape::new(&out_dims)?, &|element, text| {
         let base = offset(&kept, element);
-        let mut text = Vec::new();
         for position in 0..inner {
             if position > 0 {
                 text.extend_from_slice(separator);
             }
             text.extend_from_slice(&values[base + offset(&joined_axes, position)]);
         }
-        joined.push(Bytes::from(text));
-    }
-    Tensor::from_vec(Shape::new(&out_dims)?, joined)
+        Ok(())
+    })
 }

@@ -2,12 +2,14 @@
 //!
 //! TensorFlow uses RE2, whose language the `regex` crate shares. `\1` in a rewrite is the first group, `\0` the match.
 
+use std::borrow::Cow;
+
 use regex::bytes::Regex;
 use tensorfleet_graph::example::{bools, ex, ex_attrs, ex_err, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use super::map;
 
@@ -136,13 +138,12 @@ fn rewrite_template(rewrite: &str) -> String {
     template
 }
 
-fn replace(regex: &Regex, template: &str, global: bool, value: &Bytes) -> Bytes {
+fn replace(regex: &Regex, template: &str, global: bool, value: &TString) -> TString {
     let limit = if global { 0 } else { 1 };
-    Bytes::from(
-        regex
-            .replacen(value, limit, template.as_bytes())
-            .into_owned(),
-    )
+    match regex.replacen(value, limit, template.as_bytes()) {
+        Cow::Borrowed(_) => value.clone(),
+        Cow::Owned(replaced) => replaced.into(),
+    }
 }
 
 fn scalar_text(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<String> {
@@ -153,7 +154,7 @@ fn scalar_text(ctx: &KernelCtx<'_>, index: usize, name: &str) -> Result<String> 
             tensor.shape()
         ));
     }
-    Ok(String::from_utf8_lossy(&tensor.to_scalar::<Bytes>()?).into_owned())
+    Ok(String::from_utf8_lossy(&tensor.to_scalar::<TString>()?).into_owned())
 }
 
 fn build_static_match(node: &NodeInfo) -> Result<AnyKernel> {

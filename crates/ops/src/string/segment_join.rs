@@ -7,7 +7,7 @@ use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, i64s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{Bytes, Shape, Tensor};
+use tensorfleet_tensor::{Shape, TString, Tensor};
 
 use crate::types::INDEX;
 
@@ -125,7 +125,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             invalid_argument,
             "segment_ids are not allowed to exceed num_segments or to have negative values."
         );
-        let rows = input.slice::<Bytes>()?.chunks_exact(width.max(1));
+        let rows = input.slice::<TString>()?.chunks_exact(width.max(1));
         for (id, row) in ids.iter().zip(rows) {
             let start = *id as usize * width;
             for (text, value) in joined.iter_mut().skip(start).zip(row) {
@@ -135,7 +135,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 text.extend_from_slice(value);
             }
         }
-        let texts = joined.into_iter().map(Bytes::from).collect();
+        let texts = joined.into_iter().map(TString::from).collect();
         let out = Tensor::from_vec(shape, texts)?;
         ctx.set(0, out);
         Ok(())

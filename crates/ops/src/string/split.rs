@@ -7,7 +7,9 @@ use tensorfleet_graph::example::{ex, ex_attrs, i64s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
+
+use super::{Pieces, pieces, push_part};
 
 const SPLIT: OpDef = OpDef {
     outputs: &["indices: int64", "values: string", "shape: int64"],
@@ -94,7 +96,7 @@ pub(crate) static OPS: [OpDef; 2] = [
     },
 ];
 
-fn inputs<'a>(ctx: &'a KernelCtx<'_>) -> Result<(&'a [Bytes], Bytes)> {
+fn inputs<'a>(ctx: &'a KernelCtx<'_>) -> Result<(&'a [TString], TString)> {
     let (input, delimiter) = (ctx.input(0)?, ctx.input(1)?);
     if input.rank() != 1 {
         return Err(invalid_argument!(
@@ -108,24 +110,21 @@ fn inputs<'a>(ctx: &'a KernelCtx<'_>) -> Result<(&'a [Bytes], Bytes)> {
             delimiter.shape()
         ));
     }
-    Ok((input.slice::<Bytes>()?, delimiter.to_scalar::<Bytes>()?))
+    Ok((input.slice::<TString>()?, delimiter.to_scalar::<TString>()?))
 }
 
-fn set_pieces(ctx: &mut KernelCtx<'_>, rows: Vec<Vec<Bytes>>) -> Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let shape = Tensor::vector(&[rows.len() as i64, columns as i64]);
-    let mut indices = Vec::new();
-    let mut values = Vec::new();
-    for (row, pieces) in rows.into_iter().enumerate() {
-        for (column, piece) in pieces.into_iter().enumerate() {
-            indices.extend([row as i64, column as i64]);
-            values.push(piece);
-        }
+fn set_pieces(ctx: &mut KernelCtx<'_>, pieces: Pieces) -> Result<()> {
+    let Pieces { values, counts } = pieces;
+    let columns = counts.iter().copied().max().unwrap_or(0);
+    let shape = Tensor::vector(&[counts.len() as i64, columns as i64]);
+    let mut indices = Tensor::new(DType::I64, Shape::matrix(values.len(), 2)?)?;
+    let rows = counts.iter().enumerate();
+    let places = rows.flat_map(|(row, count)| (0..*count).map(move |column| (row, column)));
+    let (pairs, _) = indices.slice_mut::<i64>()?.as_chunks_mut::<2>();
+    for (pair, (row, column)) in pairs.iter_mut().zip(places) {
+        *pair = [row as i64, column as i64];
     }
-    ctx.set(
-        0,
-        Tensor::from_vec(Shape::matrix(values.len(), 2)?, indices)?,
-    );
+    ctx.set(0, indices);
     ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
     ctx.set(2, shape);
     Ok(())
@@ -135,22 +134,18 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let skip_empty = node.attrs.bool("skip_empty")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (values, delimiter) = inputs(ctx)?;
-        let cut = |value: &Bytes| -> Vec<Bytes> {
-            let pieces: Vec<Bytes> = if delimiter.is_empty() {
-                (0..value.len()).map(|at| value.slice(at..at + 1)).collect()
-            } else {
-                value
-                    .split(|byte| delimiter.contains(byte))
-                    .map(|piece| value.slice_ref(piece))
-                    .collect()
-            };
-            pieces
-                .into_iter()
-                .filter(|piece| !(skip_empty && piece.is_empty()))
-                .collect()
-        };
-        let rows = values.iter().map(cut).collect();
-        set_pieces(ctx, rows)
+        let found = pieces(ctx.par(), values.len(), &|row, out| {
+            let value = &values[row];
+            if delimiter.is_empty() {
+                value.chunks(1).for_each(|byte| push_part(out, value, byte));
+                return Ok(());
+            }
+            let pieces = value.split(|byte| delimiter.contains(byte));
+            let pieces = pieces.filter(|piece| !(skip_empty && piece.is_empty()));
+            pieces.for_each(|piece| push_part(out, value, piece));
+            Ok(())
+        })?;
+        set_pieces(ctx, found)
     })
 }
 
@@ -158,56 +153,51 @@ fn build_v2(node: &NodeInfo) -> Result<AnyKernel> {
     let max = usize::try_from(node.attrs.int("maxsplit")?).unwrap_or(usize::MAX);
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let (values, separator) = inputs(ctx)?;
-        let rows = values
-            .iter()
-            .map(|value| {
-                if separator.is_empty() {
-                    split_space(value, max)
-                } else {
-                    split_at(value, &separator, max)
-                }
-            })
-            .collect();
-        set_pieces(ctx, rows)
+        let found = pieces(ctx.par(), values.len(), &|row, out| {
+            match separator.split_first() {
+                None => split_space(&values[row], max, out),
+                Some(separator) => split_at(&values[row], separator, max, out),
+            }
+            Ok(())
+        })?;
+        set_pieces(ctx, found)
     })
 }
 
 /// Python's `str.split()`: runs of white space part the pieces.
-fn split_space(value: &Bytes, max: usize) -> Vec<Bytes> {
-    let mut pieces = Vec::new();
+fn split_space(value: &TString, max: usize, out: &mut Vec<TString>) {
     let mut rest: &[u8] = value.trim_ascii_start();
+    let mut count = 0;
     while !rest.is_empty() {
-        if pieces.len() == max {
-            pieces.push(value.slice_ref(rest));
+        if count == max {
+            push_part(out, value, rest);
             break;
         }
         let end = rest
             .iter()
             .position(u8::is_ascii_whitespace)
             .unwrap_or(rest.len());
-        pieces.push(value.slice_ref(&rest[..end]));
+        push_part(out, value, &rest[..end]);
         rest = rest[end..].trim_ascii_start();
+        count += 1;
     }
-    pieces
 }
 
-/// Python's `str.split(separator)`: empty pieces count.
-fn split_at(value: &Bytes, separator: &[u8], max: usize) -> Vec<Bytes> {
-    if value.is_empty() {
-        return vec![Bytes::new()];
-    }
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    while pieces.len() < max && at + separator.len() <= value.len() {
-        if &value[at..at + separator.len()] == separator {
-            pieces.push(value.slice(start..at));
-            at += separator.len();
+/// Python's `str.split(separator)`, the separator by its first byte and the others: empty pieces count.
+fn split_at(value: &TString, (first, others): (&u8, &[u8]), max: usize, out: &mut Vec<TString>) {
+    let (mut start, mut at) = (0, 0);
+    let mut count = 0;
+    while count < max
+        && let Some(found) = value[at..].iter().position(|byte| byte == first)
+    {
+        let end = at + found;
+        at = end + 1;
+        if value[at..].starts_with(others) {
+            push_part(out, value, &value[start..end]);
+            at += others.len();
             start = at;
-        } else {
-            at += 1;
+            count += 1;
         }
     }
-    pieces.push(value.slice(start..));
-    pieces
+    push_part(out, value, &value[start..]);
 }

@@ -3,12 +3,15 @@
 //! TensorFlow: Substr(input: string, pos: T, len: T) -> output: string, with unit. A negative position counts from the end.
 //! Inputs broadcast against each other; a position beyond the end is INVALID_ARGUMENT.
 
+use std::ops::Range;
+
 use tensorfleet_graph::example::{ex, ex_attrs, ex_err, i32s, i64s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument, unimplemented};
-use tensorfleet_tensor::{Bytes, PartialShape, Shape, Tensor};
+use tensorfleet_tensor::{PartialShape, Shape, TString};
 
+use super::elements;
 use crate::types::INDEX;
 
 pub(crate) static OP: OpDef = OpDef {
@@ -86,14 +89,21 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             ));
         }
         let (positions, lengths) = (ctx.ints(1)?, ctx.ints(2)?);
-        let values = input.slice::<Bytes>()?;
-        let mut parts = Vec::with_capacity(shape.elements());
-        for element in 0..shape.elements() {
-            let value = &values[source_index(&shape, input.shape(), element)];
-            let at = source_index(&shape, pos.shape(), element);
-            parts.push(cut(value, positions[at], lengths[at], characters)?);
-        }
-        let out = Tensor::from_vec(shape, parts)?;
+        let values = input.slice::<TString>()?;
+        let is_whole = *input.shape() == shape;
+        let out = elements(ctx.par(), shape.clone(), |element, out: &mut TString, _| {
+            let value = match is_whole {
+                true => &values[element],
+                false => &values[source_index(&shape, input.shape(), element)],
+            };
+            let at = match positions.len() {
+                1 => 0,
+                _ => source_index(&shape, pos.shape(), element),
+            };
+            let range = range(value, positions[at], lengths[at], characters)?;
+            out.assign_part(value, &value[range]);
+            Ok(())
+        })?;
         ctx.set(0, out);
         Ok(())
     })
@@ -117,7 +127,8 @@ fn source_index(to: &Shape, from: &Shape, mut index: usize) -> usize {
     source
 }
 
-fn cut(value: &Bytes, pos: i64, len: i64, characters: bool) -> Result<Bytes> {
+/// Where in a string the part is.
+fn range(value: &[u8], pos: i64, len: i64, characters: bool) -> Result<Range<usize>> {
     // Where every unit begins, and the end.
     let starts: Vec<usize> = if characters {
         (0..value.len())
@@ -145,5 +156,5 @@ fn cut(value: &Bytes, pos: i64, len: i64, characters: bool) -> Result<Bytes> {
         ));
     };
     let end = start + usize::try_from(len).unwrap_or(0).min(units - start);
-    Ok(value.slice(place(start)..place(end)))
+    Ok(place(start)..place(end))
 }

@@ -6,7 +6,7 @@ use tensorfleet_graph::example::{ex, ex_attrs, ex_err, f32s, i32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Element};
+use tensorfleet_tensor::{DType, Element, TString};
 
 use super::map;
 
@@ -77,7 +77,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn parse<T: Element>(read: fn(&str) -> Option<T>) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        map(ctx, |value: &Bytes| {
+        map(ctx, |value: &TString| {
             let text = String::from_utf8_lossy(value);
             read(text.trim()).ok_or_else(|| {
                 invalid_argument!("StringToNumberOp could not correctly convert string: {text}")

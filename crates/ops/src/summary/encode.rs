@@ -5,7 +5,7 @@ use tensorfleet_kernel::KernelCtx;
 use tensorfleet_proto::Summary;
 use tensorfleet_proto::summary::Value;
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 /// The one tag in input `index`.
 pub(super) fn tag(ctx: &KernelCtx<'_>, index: usize) -> Result<String> {
@@ -16,7 +16,7 @@ pub(super) fn tag(ctx: &KernelCtx<'_>, index: usize) -> Result<String> {
             tensor.shape()
         ));
     }
-    Ok(String::from_utf8_lossy(&tensor.to_scalar::<Bytes>()?).into_owned())
+    Ok(String::from_utf8_lossy(&tensor.to_scalar::<TString>()?).into_owned())
 }
 
 /// A serialised summary of these values as a scalar string.

@@ -10,7 +10,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::Summary;
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::{Bytes, TString};
 
 use super::encode::summary;
 
@@ -48,8 +48,8 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
         let mut values = Vec::new();
         let mut tags = BTreeSet::new();
         for index in 0..ctx.num_inputs() {
-            for bytes in ctx.input(index)?.slice::<Bytes>()? {
-                let part = Summary::decode(bytes.clone()).map_err(|error| {
+            for bytes in ctx.input(index)?.slice::<TString>()? {
+                let part = Summary::decode(Bytes::from(bytes)).map_err(|error| {
                     invalid_argument!("Could not parse one of the summary inputs: {error}")
                 })?;
                 for value in part.value {

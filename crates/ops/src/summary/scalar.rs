@@ -7,7 +7,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use super::encode::summary;
 use crate::math::cast::doubles;
@@ -54,7 +54,7 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
             ));
         }
         let entries = tags
-            .slice::<Bytes>()?
+            .slice::<TString>()?
             .iter()
             .zip(doubles(values)?)
             .map(|(tag, number)| Value {

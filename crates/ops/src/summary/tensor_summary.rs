@@ -11,7 +11,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::SummaryMetadata;
 use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 use super::encode::{summary, tag};
 use crate::io::tensor_proto::proto;
@@ -89,15 +89,15 @@ fn build_by_node(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let value = tensor_value(tag(ctx, 0)?, ctx.input(1)?, &ctx.scalar::<Bytes>(2)?)?;
+        let value = tensor_value(tag(ctx, 0)?, ctx.input(1)?, &ctx.scalar::<TString>(2)?)?;
         ctx.set(0, summary(vec![value]));
         Ok(())
     })
 }
 
 /// A summary value that holds a tensor and what its serialised metadata say of it.
-pub(super) fn tensor_value(tag: String, tensor: &Tensor, metadata: &Bytes) -> Result<Value> {
-    let metadata = SummaryMetadata::decode(metadata.clone())
+pub(super) fn tensor_value(tag: String, tensor: &Tensor, metadata: &TString) -> Result<Value> {
+    let metadata = SummaryMetadata::decode(&metadata[..])
         .map_err(|error| invalid_argument!("the summary metadata cannot be parsed: {error}"))?;
     Ok(Value {
         tag,

@@ -17,7 +17,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
 use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_proto::{Event, GraphDef, Summary, event};
 use tensorfleet_status::{Result, data_loss, invalid_argument, not_found};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::{Bytes, TString};
 
 use super::encode::tag;
 use super::histogram::histogram;
@@ -91,7 +91,7 @@ pub(crate) static OPS: [OpDef; 10] = [
                 Ok(vec![tensor_value(
                     tag(ctx, 3)?,
                     ctx.input(2)?,
-                    &ctx.scalar::<Bytes>(4)?,
+                    &ctx.scalar::<TString>(4)?,
                 )?])
             })
         })],
@@ -225,16 +225,16 @@ fn write_now(ctx: &KernelCtx<'_>, what: event::What) -> Result<()> {
 
 fn build_graph(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let graph = ctx.scalar::<Bytes>(2)?;
-        GraphDef::decode(graph.clone())
+        let graph = ctx.scalar::<TString>(2)?;
+        GraphDef::decode(&graph[..])
             .map_err(|_| data_loss!("Bad tf.GraphDef binary proto tensor string"))?;
-        write_now(ctx, event::What::GraphDef(graph))
+        write_now(ctx, event::What::GraphDef(graph.into()))
     })
 }
 
 fn build_import(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let event = Event::decode(ctx.scalar::<Bytes>(1)?)
+        let event = Event::decode(Bytes::from(ctx.scalar::<TString>(1)?))
             .map_err(|_| data_loss!("Bad tf.Event binary proto tensor string"))?;
         with_writer(ctx, |writer| writer.write(&event))
     })
@@ -270,8 +270,8 @@ fn histogram_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
 /// The values of all summaries, in one event.
 fn raw_values(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
     let mut values = Vec::new();
-    for (index, bytes) in ctx.input(2)?.slice::<Bytes>()?.iter().enumerate() {
-        let summary = Summary::decode(bytes.clone()).map_err(|_| {
+    for (index, bytes) in ctx.input(2)?.slice::<TString>()?.iter().enumerate() {
+        let summary = Summary::decode(Bytes::from(bytes)).map_err(|_| {
             data_loss!("Bad tf.compat.v1.Summary binary proto tensor string at index {index}")
         })?;
         values.extend(summary.value);

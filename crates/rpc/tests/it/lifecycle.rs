@@ -10,7 +10,7 @@ use tensorfleet_proto as pb;
 use tensorfleet_rpc::Session;
 use tensorfleet_session::{CallableOptions, RunOptions};
 use tensorfleet_status::Code;
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use crate::common::{
     Raw, assert_status, float, graph, put, queue, request_id, run, session, session_with, size,
@@ -98,7 +98,7 @@ pub(crate) fn values(target: &str) {
         .unwrap();
     assert_eq!(fetched[0].shape(), feeds[0].1.shape());
     assert_eq!(
-        &fetched[1].slice::<Bytes>().unwrap()[0][..],
+        &fetched[1].slice::<TString>().unwrap()[0][..],
         b"\x00\xff text"
     );
     assert_eq!(fetched[2].slice::<i64>().unwrap(), [i64::MIN, 0, i64::MAX]);

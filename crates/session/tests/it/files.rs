@@ -6,7 +6,7 @@ use std::path::Path;
 use tensorfleet_checkpoint::record::put_record;
 use tensorfleet_session::Session;
 use tensorfleet_status::Code;
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 use crate::graphs::{graph, session, values};
 
@@ -34,7 +34,7 @@ fn files_are_found_by_patterns() {
         "p = string[2]{{dir}/*.csv, {dir}/?.txt}
          found = MatchingFiles(p)",
     );
-    let found: Vec<Bytes> = values(&fetch(&session, "found:0"));
+    let found: Vec<TString> = values(&fetch(&session, "found:0"));
     let names: Vec<&str> = found
         .iter()
         .map(|path| {
@@ -141,7 +141,7 @@ fn checkpoints_of_the_first_format_are_written_and_read() {
         values::<f32>(&fetch(&session, "wr:0")),
         [1.0, 2.0, 3.0, 4.0]
     );
-    assert_eq!(values::<Bytes>(&fetch(&session, "sr:0")), ["x", "y"]);
+    assert_eq!(values::<TString>(&fetch(&session, "sr:0")), ["x", "y"]);
     assert_eq!(values::<f32>(&fetch(&session, "column:0")), [2.0, 4.0]);
     assert_eq!(code(&session, "wrong:0"), Code::InvalidArgument);
     assert_eq!(code(&session, "missing:0"), Code::NotFound);
@@ -150,7 +150,7 @@ fn checkpoints_of_the_first_format_are_written_and_read() {
         values::<f32>(&fetch(&session, "newer:0")),
         [1.0, 2.0, 3.0, 4.0]
     );
-    assert_eq!(values::<Bytes>(&fetch(&session, "newer:1")), ["x", "y"]);
+    assert_eq!(values::<TString>(&fetch(&session, "newer:1")), ["x", "y"]);
     session.run(&[], &[], &["slices"]).unwrap();
     assert_eq!(values::<f32>(&fetch(&session, "row:0")), [3.0, 4.0]);
 }
@@ -174,7 +174,7 @@ fn every_epoch_has_each_record_once() {
     for _ in 0..3 {
         let mut seen = BTreeSet::new();
         for _ in 0..3 {
-            seen.extend(values::<Bytes>(&fetch(&session, "r:0")));
+            seen.extend(values::<TString>(&fetch(&session, "r:0")));
         }
         assert_eq!(seen.len(), 12);
     }

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use tensorfleet_session::{RunOptions, Session};
 use tensorfleet_status::{Code, Result};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 use crate::graphs::{graph, session};
 
@@ -40,9 +40,9 @@ type Record = (String, String);
 
 impl Reader {
     fn put(&self, work: &[&str]) {
-        let work: Vec<Bytes> = work
+        let work: Vec<TString> = work
             .iter()
-            .map(|work| Bytes::from(work.to_string()))
+            .map(|work| TString::from(work.to_string()))
             .collect();
         let feeds = [("x:0", Tensor::vector(&work))];
         self.0.run(&feeds, &[], &["put"]).unwrap();
@@ -91,7 +91,7 @@ impl Reader {
 }
 
 fn text(tensor: &Tensor) -> Vec<String> {
-    let texts = tensor.slice::<Bytes>().unwrap().iter();
+    let texts = tensor.slice::<TString>().unwrap().iter();
     texts
         .map(|text| String::from_utf8(text.to_vec()).unwrap())
         .collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use prost::Message;
 use prost::encoding::{decode_varint, encode_varint};
 use tensorfleet_proto::resource_handle_proto::DtypeAndShape;
@@ -13,16 +13,17 @@ use crate::dtype::{DType, PortType};
 use crate::resource::{HandleData, ResourceHandle};
 use crate::shape::{PartialShape, Shape};
 use crate::tensor::Tensor;
+use crate::tstring::TString;
 use crate::variant::{OpaqueVariant, TensorList, Variant};
 
 /// The content bytes of any tensor; plain dtypes share theirs.
 pub(super) fn encode(tensor: &Tensor) -> Result<Bytes> {
     match tensor.dtype() {
         DType::String => {
-            let values = tensor.slice::<Bytes>()?;
+            let values = tensor.slice::<TString>()?;
             Ok(join(
                 values.iter().map(|value| value.as_ref()),
-                values.iter().map(Bytes::len).sum(),
+                values.iter().map(|value| value.len()).sum(),
             ))
         }
         DType::Resource => {
@@ -70,28 +71,29 @@ pub(super) fn decode(
     shape: Shape,
     nesting: usize,
 ) -> Result<Tensor> {
-    let bodies = split(content, shape.elements(), dtype)?;
+    let bodies = split(content, shape.elements(), dtype)?.into_iter();
     match dtype {
-        DType::String => Tensor::from_vec(shape, bodies),
+        DType::String => {
+            let values = bodies.map(|body| TString::part_of(content, body));
+            Tensor::from_vec(shape, values.collect())
+        }
         DType::Resource => {
             let handles: Result<Vec<ResourceHandle>> = bodies
-                .into_iter()
-                .map(|body| resource_from_proto(&parse(body, dtype)?))
+                .map(|body| resource_from_proto(&parse(content.slice_ref(body), dtype)?))
                 .collect();
             Tensor::from_vec(shape, handles?)
         }
         _ => {
             let variants: Result<Vec<Variant>> = bodies
-                .into_iter()
-                .map(|body| variant_from_proto(&parse(body, dtype)?, nesting))
+                .map(|body| variant_from_proto(&parse(content.slice_ref(body), dtype)?, nesting))
                 .collect();
             Tensor::from_vec(shape, variants?)
         }
     }
 }
 
-/// Cuts the content into `count` bodies that share its memory.
-fn split(content: &Bytes, count: usize, dtype: DType) -> Result<Vec<Bytes>> {
+/// Cuts the content into `count` bodies.
+fn split(content: &[u8], count: usize, dtype: DType) -> Result<Vec<&[u8]>> {
     // Every element takes a length byte at least, so a short content cannot claim many elements.
     if count > content.len() {
         return Err(invalid_argument!(
@@ -99,7 +101,7 @@ fn split(content: &Bytes, count: usize, dtype: DType) -> Result<Vec<Bytes>> {
             content.len()
         ));
     }
-    let mut rest = content.clone();
+    let mut rest = content;
     let mut lengths = Vec::with_capacity(count);
     for index in 0..count {
         let length = decode_varint(&mut rest)
@@ -116,18 +118,19 @@ fn split(content: &Bytes, count: usize, dtype: DType) -> Result<Vec<Bytes>> {
     }
     let mut bodies = Vec::with_capacity(count);
     for (index, length) in lengths.into_iter().enumerate() {
-        if length > rest.remaining() {
+        let Some((body, behind)) = rest.split_at_checked(length) else {
             return Err(invalid_argument!(
                 "{dtype} element {index} has {length} bytes, only {} are left",
-                rest.remaining()
+                rest.len()
             ));
-        }
-        bodies.push(rest.split_to(length));
+        };
+        bodies.push(body);
+        rest = behind;
     }
-    if rest.has_remaining() {
+    if !rest.is_empty() {
         return Err(invalid_argument!(
             "{} bytes are left after the last {dtype} element",
-            rest.remaining()
+            rest.len()
         ));
     }
     Ok(bodies)

@@ -1,11 +1,10 @@
-use bytes::Bytes;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 use tensorfleet_proto::TensorShapeProto;
 use tensorfleet_proto::tensor_shape_proto::Dim;
 
 use super::*;
-use crate::{Element, HandleData, PartialShape, ResourceHandle, TensorList, Variant};
+use crate::{Element, HandleData, PartialShape, ResourceHandle, TString, TensorList, Variant};
 
 fn dims(sizes: &[i64]) -> Option<TensorShapeProto> {
     let dim = sizes
@@ -55,7 +54,11 @@ fn every_element_type_survives_both_encodings() {
     check_round_trip(&[true, false, true]);
     check_round_trip(&[Complex32::new(1.0, -2.0), Complex32::new(0.0, 3.0)]);
     check_round_trip(&[Complex64::new(1.0, -2.0), Complex64::new(0.0, 3.0)]);
-    check_round_trip(&[Bytes::from("q"), Bytes::new(), Bytes::from(vec![b'x'; 300])]);
+    check_round_trip(&[
+        TString::from("q"),
+        TString::new(),
+        TString::from(vec![b'x'; 300]),
+    ]);
 }
 
 #[test]
@@ -71,8 +74,8 @@ fn the_last_typed_value_repeats_and_none_means_zero() {
     );
     let none = Tensor::from_proto(&proto(DType::String, &[2])).unwrap();
     assert_eq!(
-        none.slice::<Bytes>().unwrap(),
-        &[Bytes::new(), Bytes::new()]
+        none.slice::<TString>().unwrap(),
+        &[TString::new(), TString::new()]
     );
     let mut too_many = proto(DType::I32, &[1]);
     too_many.int_val = vec![1, 2];
@@ -81,7 +84,7 @@ fn the_last_typed_value_repeats_and_none_means_zero() {
 
 #[test]
 fn strings_use_lengths_first() {
-    let encoded = Tensor::vector(&[Bytes::from("a"), Bytes::from("bc")])
+    let encoded = Tensor::vector(&[TString::from("a"), TString::from("bc")])
         .to_proto()
         .unwrap();
     assert_eq!(&encoded.tensor_content[..], &[1, 2, b'a', b'b', b'c']);

@@ -1,5 +1,6 @@
 //! The typed value fields of `TensorProto`: `float_val`, `int_val`, `string_val`, …
 
+use bytes::Bytes;
 use half::{bf16, f16};
 use num_complex::{Complex, Complex32, Complex64};
 use tensorfleet_proto::TensorProto;
@@ -10,6 +11,7 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+use crate::tstring::TString;
 
 /// Reads the typed field of `dtype`.
 pub(super) fn decode(
@@ -32,7 +34,7 @@ pub(super) fn decode(
         DType::U32 => fill(shape, proto.uint32_val.iter().copied()),
         DType::U64 => fill(shape, proto.uint64_val.iter().copied()),
         DType::Bool => fill(shape, proto.bool_val.iter().copied()),
-        DType::String => fill(shape, proto.string_val.iter().cloned()),
+        DType::String => fill(shape, proto.string_val.iter().map(TString::from)),
         DType::I8 => narrow!(int_val as i8),
         DType::I16 => narrow!(int_val as i16),
         DType::U8 => narrow!(int_val as u8),
@@ -129,7 +131,10 @@ pub(super) fn encode(tensor: &Tensor, proto: &mut TensorProto) -> Result<()> {
         DType::U8 => widen!(u8, int_val as i32),
         DType::U16 => widen!(u16, int_val as i32),
         DType::Bool => proto.bool_val = trimmed(tensor.slice::<bool>()?).to_vec(),
-        DType::String => proto.string_val = trimmed(tensor.slice()?).to_vec(),
+        DType::String => {
+            let values = trimmed(tensor.slice::<TString>()?);
+            proto.string_val = values.iter().map(Bytes::from).collect();
+        }
         DType::F16 => {
             let values = trimmed_bits(tensor.slice::<f16>()?, |value| value.to_bits());
             proto.half_val = values

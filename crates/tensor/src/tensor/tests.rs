@@ -68,10 +68,10 @@ fn rows_share_plain_memory_and_copy_strings() {
     assert_eq!(middle.shape().dims(), &[2, 8]);
     assert_eq!(middle.slice::<f32>().unwrap()[0], 8.0);
     assert!(a.rows(3, 2).is_err());
-    let s = Tensor::from_vec(shape(&[2]), vec![Bytes::from("a"), Bytes::from("b")]).unwrap();
+    let s = Tensor::from_vec(shape(&[2]), vec![TString::from("a"), TString::from("b")]).unwrap();
     assert_eq!(
-        s.rows(1, 1).unwrap().slice::<Bytes>().unwrap(),
-        &[Bytes::from("b")]
+        s.rows(1, 1).unwrap().slice::<TString>().unwrap(),
+        &[TString::from("b")]
     );
 }
 
@@ -94,7 +94,10 @@ fn words_move_any_dtype_by_size() {
             .unwrap(),
         &[false, true]
     );
-    let s = Tensor::vector(&[Bytes::from("a"), Bytes::from("b")]);
-    assert_eq!(reverse(&s).slice::<Bytes>().unwrap()[0], Bytes::from("b"));
+    let s = Tensor::vector(&[TString::from("a"), TString::from("b")]);
+    assert_eq!(
+        reverse(&s).slice::<TString>().unwrap()[0],
+        TString::from("b")
+    );
     assert!(Tensor::scalar(true).words::<u8>().is_err());
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tensorfleet_client::{Graph, Operation, Output, Session};
 use tensorfleet_status::{Result, aborted, failed_precondition};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use super::ending::{EndTime, Ending, News, Waiting};
 use super::leftovers::{Leftovers, TokenQueue};
@@ -106,7 +106,7 @@ impl SessionRunHook for SyncReplicasHook {
 
     fn after_create_session(&mut self, session: &Session, coordinator: &Coordinator) -> Result<()> {
         let missing = session.run(&self.ready_for_local_init)?;
-        let missing = missing.slice::<Bytes>()?;
+        let missing = missing.slice::<TString>()?;
         if !missing.is_empty() {
             let names: Vec<_> = missing.iter().map(|n| String::from_utf8_lossy(n)).collect();
             return Err(failed_precondition!(

@@ -1,8 +1,7 @@
 //! Files that are damaged, cut off or gone.
 
-use bytes::Bytes;
 use tensorfleet_status::Code;
-use tensorfleet_tensor::Tensor;
+use tensorfleet_tensor::{TString, Tensor};
 
 use super::super::*;
 use super::{Dir, fails, floats, item};
@@ -12,7 +11,7 @@ fn damage_is_reported_with_key_and_file() {
     let dir = Dir::new();
     let (prefix, data) = (dir.path("m"), "m.data-00000-of-00001");
     let w = Tensor::vector(&[1.0f32, 2.0, 3.0, 4.0]);
-    let s = Tensor::vector(&[Bytes::from("ab"), Bytes::new()]);
+    let s = Tensor::vector(&[TString::from("ab"), TString::new()]);
     save(
         &prefix,
         &[

@@ -1,18 +1,27 @@
 //! What cannot be saved or restored is refused in TensorFlow's words.
 
-use bytes::Bytes;
 use tensorfleet_status::Code;
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 use super::super::*;
 use super::{Dir, fails, floats, item, wish};
+
+#[test]
+fn a_checkpoint_makes_its_own_directory_but_not_those_above() {
+    let dir = Dir::new();
+    let w = floats(&[2, 2]);
+    save(&dir.path("new/m"), &[item("w", "", &w)]).unwrap();
+    let nested = dir.path("gone/deeper/m");
+    let status = save(&nested, &[item("w", "", &w)]).unwrap_err();
+    assert_eq!(status.code(), Code::NotFound, "{status}");
+}
 
 #[test]
 fn wrong_requests_give_tensorflows_errors() {
     use Code::{Internal, InvalidArgument, NotFound};
     let dir = Dir::new();
     let (prefix, w) = (dir.path("m"), floats(&[2, 2]));
-    let s = Tensor::vector(&[Bytes::from("x"), Bytes::from("y")]);
+    let s = Tensor::vector(&[TString::from("x"), TString::from("y")]);
     let five = floats(&[5, 2]);
     let [first, second, middle] =
         [(0, 3), (3, 2), (2, 2)].map(|(start, count)| five.rows(start, count).unwrap());

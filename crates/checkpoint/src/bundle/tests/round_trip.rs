@@ -1,8 +1,7 @@
 //! What is written comes back, whatever its type and size.
 
-use bytes::Bytes;
 use tensorfleet_status::Code;
-use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor, TensorList, Variant};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor, TensorList, Variant};
 
 use super::super::*;
 use super::{Dir, fails, floats, item};
@@ -12,9 +11,9 @@ fn every_kind_of_tensor_round_trips() {
     let dir = Dir::new();
     let prefix = dir.path("sub/model");
     let strings = Tensor::vector(&[
-        Bytes::from("ab"),
-        Bytes::new(),
-        Bytes::from(vec![7; 300_000]),
+        TString::from("ab"),
+        TString::new(),
+        TString::from(vec![7; 300_000]),
     ]);
     let mut list = TensorList::new(DType::F32, PartialShape::unknown());
     list.items.push(Some(floats(&[2])));
@@ -41,8 +40,8 @@ fn every_kind_of_tensor_round_trips() {
         .collect();
     let restored = restore(&prefix, &wishes).unwrap();
     assert_eq!(
-        restored[0].slice::<Bytes>().unwrap(),
-        strings.slice::<Bytes>().unwrap()
+        restored[0].slice::<TString>().unwrap(),
+        strings.slice::<TString>().unwrap()
     );
     let variants = restored[1].slice::<Variant>().unwrap();
     assert_eq!(variants[0].as_list().unwrap().items.len(), 1);

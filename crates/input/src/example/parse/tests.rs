@@ -4,9 +4,9 @@ use tensorfleet_status::Code;
 use super::*;
 use crate::example::encode_example;
 
-fn example(components: &[(&str, Tensor)]) -> Bytes {
+fn example(components: &[(&str, Tensor)]) -> TString {
     let components = components.iter().cloned();
-    encode_example(&Element::named(components)).unwrap()
+    encode_example(&Element::named(components)).unwrap().into()
 }
 
 fn parser(spec: ExampleSpec) -> Parser {
@@ -27,7 +27,7 @@ fn one_example_of_every_layout() {
         .sparse("ids", DType::I64);
     let bytes = example(&[
         ("x", Tensor::vector(&[1.0f32, 2.0])),
-        ("words", Tensor::vector(&["a", "b", "c"].map(Bytes::from))),
+        ("words", Tensor::vector(&["a", "b", "c"].map(TString::from))),
         ("ids", Tensor::vector(&[7i64, 9])),
         ("not asked for", Tensor::scalar(1i64)),
     ]);
@@ -45,7 +45,7 @@ fn one_example_of_every_layout() {
     assert_eq!(element.get("x").unwrap().shape().dims(), [2, 1]);
     assert_eq!(element.get("w").unwrap().to_scalar::<f32>().unwrap(), 1.5);
     assert_eq!(
-        element.get("words").unwrap().slice::<Bytes>().unwrap(),
+        element.get("words").unwrap().slice::<TString>().unwrap(),
         ["a", "b", "c"]
     );
     assert_eq!(element.get("none").unwrap().shape().dims(), [0]);
@@ -71,7 +71,7 @@ fn batch_of_every_layout() {
             ("x", Tensor::vector(&[1.0f32, 2.0])),
             ("ids", Tensor::vector(&[7i64, 9])),
         ]),
-        example(&[("words", Tensor::vector(&["a", "b"].map(Bytes::from)))]),
+        example(&[("words", Tensor::vector(&["a", "b"].map(TString::from)))]),
         example(&[
             ("words", Tensor::string("c")),
             ("ids", Tensor::scalar(5i64)),
@@ -85,7 +85,10 @@ fn batch_of_every_layout() {
         [1.0, 2.0, -1.0, -2.0, -1.0, -2.0]
     );
     let words = batch.get("words").unwrap();
-    assert_eq!(words.slice::<Bytes>().unwrap(), ["", "", "a", "b", "c", ""]);
+    assert_eq!(
+        words.slice::<TString>().unwrap(),
+        ["", "", "a", "b", "c", ""]
+    );
     let indices = batch.get("ids/indices").unwrap();
     assert_eq!(indices.slice::<i64>().unwrap(), [0, 0, 0, 1, 2, 0]);
     assert_eq!(
@@ -101,7 +104,7 @@ fn batch_of_every_layout() {
 #[test]
 fn errors_name_record_feature_and_remedy() {
     let good = example(&[("x", Tensor::vector(&[1.0f32, 2.0]))]);
-    let check = |bytes: Bytes, words: &[&str]| {
+    let check = |bytes: TString, words: &[&str]| {
         let spec = ExampleSpec::new().fixed("x", DType::F32, &[2]);
         let error = parser(spec)
             .parse_batch(&[good.clone(), bytes], &place)
@@ -118,13 +121,13 @@ fn errors_name_record_feature_and_remedy() {
     let integers = example(&[("x", Tensor::vector(&[1i64, 2]))]);
     check(integers, &["feature \"x\"", "it is int64", "float"]);
     check(
-        Bytes::from_static(b"\xff\xff\xff"),
+        TString::from_static(b"\xff\xff\xff"),
         &["no tf.train.Example"],
     );
     // A list that says it has 2^40 bytes.
     let huge = b"\x0a\x80\x80\x80\x80\x80\x20\x0a";
-    check(Bytes::from_static(huge), &["no tf.train.Example"]);
-    check(Bytes::new(), &["feature \"x\"", "[]"]);
+    check(TString::from_static(huge), &["no tf.train.Example"]);
+    check(TString::new(), &["feature \"x\"", "[]"]);
 }
 
 #[test]

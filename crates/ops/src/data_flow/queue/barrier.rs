@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use tensorfleet_kernel::{AsyncCtx, Resource};
 use tensorfleet_math::par::Par;
 use tensorfleet_status::{Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor};
 
 use super::batch::batch;
 use super::spec::{Kind, Spec, Tuple};
@@ -28,7 +28,7 @@ struct State {
     closed: Option<Closed>,
     /// The index of the keys of the next insertion that brings new ones.
     next_index: i64,
-    incomplete: FxHashMap<Bytes, Incomplete>,
+    incomplete: FxHashMap<TString, Incomplete>,
     /// Insertions whose tuples are whole and not in the queue yet.
     on_the_way: usize,
 }
@@ -93,7 +93,7 @@ impl Barrier {
         self: &Arc<Barrier>,
         ctx: AsyncCtx,
         component: usize,
-        keys: &[Bytes],
+        keys: &[TString],
         values: &Tensor,
     ) {
         let par = ctx.env().pool.clone();
@@ -113,7 +113,7 @@ impl Barrier {
         &self,
         par: &dyn Par,
         component: usize,
-        keys: &[Bytes],
+        keys: &[TString],
         values: &Tensor,
     ) -> Result<Option<Rows>> {
         ensure!(
@@ -168,7 +168,7 @@ impl Barrier {
     }
 
     /// Makes sure that a key is there; whether it is new.
-    fn find(&self, state: &mut State, key: &Bytes, row: usize) -> Result<bool> {
+    fn find(&self, state: &mut State, key: &TString, row: usize) -> Result<bool> {
         if state.incomplete.contains_key(key) {
             return Ok(false);
         }
@@ -187,7 +187,7 @@ impl Barrier {
         // A copy of its own: the key may be a part of a large message.
         state
             .incomplete
-            .insert(Bytes::copy_from_slice(key), incomplete);
+            .insert(TString::copy_from_slice(key), incomplete);
         Ok(true)
     }
 
@@ -195,7 +195,7 @@ impl Barrier {
     fn set(
         &self,
         state: &mut State,
-        key: &Bytes,
+        key: &TString,
         component: usize,
         value: Tensor,
     ) -> Result<Option<Tuple>> {

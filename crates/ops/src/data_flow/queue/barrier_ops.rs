@@ -14,7 +14,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Cost, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Tensor};
+use tensorfleet_tensor::{DType, PartialShape, TString, Tensor};
 
 use super::barrier::Barrier;
 use super::dequeue::check_types;
@@ -319,7 +319,7 @@ fn build_insert(node: &NodeInfo) -> Result<AnyKernel> {
             );
             Ok((index, ctx.input(1)?.clone(), ctx.input(2)?.clone()))
         },
-        |barrier, ctx, (index, keys, values)| match keys.slice::<Bytes>() {
+        |barrier, ctx, (index, keys, values)| match keys.slice::<TString>() {
             Ok(keys) => barrier.insert(ctx, index, keys, &values),
             Err(status) => ctx.fail(status),
         },

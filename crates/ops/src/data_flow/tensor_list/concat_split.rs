@@ -25,7 +25,7 @@ pub(crate) static OPS: [OpDef; 3] = [
             "element_shape: shape = {unknown_rank: true}",
         ],
         kernels: &[cpu(&[("element_dtype", MOVABLE)], build_concat)],
-        scripts: &[THERE_AND_BACK, UNSET],
+        scripts: &[THERE_AND_BACK, UNSET, SCALARS],
         ..CONCAT
     },
     OpDef {
@@ -124,6 +124,15 @@ const UNSET: Script = script(
     ],
 );
 
+const SCALARS: Script = script(
+    "scalars",
+    "shape = int32[0]{}
+     count = int32[]{0}
+     list = TensorListReserve(shape, count) {element_dtype=DT_FLOAT}
+     out = TensorListConcat(list) {element_dtype=DT_FLOAT, element_shape=[]}",
+    &["fetch out fails INVALID_ARGUMENT element_shape must not be empty"],
+);
+
 const EMPTY: Script = script(
     "a list without elements",
     "shape = int32[2]{-1, 2}
@@ -205,7 +214,8 @@ fn build_concat(node: &NodeInfo) -> Result<AnyKernel> {
     // This version knows neither the list's own shape nor how long elements are that were never set.
     let shape = match shape.dims() {
         Some([_, row @ ..]) => PartialShape::new(&[&[UNKNOWN_DIM], row].concat()),
-        _ => shape.clone(),
+        Some([]) => return Err(invalid_argument!("element_shape must not be empty")),
+        None => shape.clone(),
     };
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let list = list_of(ctx, 0, dtype)?;

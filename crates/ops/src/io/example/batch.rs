@@ -8,7 +8,7 @@
 use tensorfleet_checkpoint::example::{self, Entry, List};
 use tensorfleet_math::par::{Par, chunks_mut};
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::columns::{Column, Columns, Form, Look};
 use super::values::{Row, Values, dtype_of, list_name};
@@ -19,9 +19,9 @@ pub(super) const PART_BYTES: usize = 32 << 10;
 /// What is parsed.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
-    pub(super) examples: &'a [Bytes],
+    pub(super) examples: &'a [TString],
     /// One for each Example, or none; for errors.
-    pub(super) names: &'a [Bytes],
+    pub(super) names: &'a [TString],
     /// One Example, and results without a dimension for the batch.
     pub(super) is_single: bool,
 }
@@ -51,7 +51,7 @@ pub(super) fn parse(
     input: Input<'_>,
 ) -> Result<Vec<Vec<Tensor>>> {
     let count = input.examples.len();
-    let bytes: usize = input.examples.iter().map(Bytes::len).sum();
+    let bytes: usize = input.examples.iter().map(TString::len).sum();
     let parts = (bytes / PART_BYTES).clamp(1, 64).min(count.max(1));
     let rows = count.div_ceil(parts).max(1);
 
@@ -259,7 +259,7 @@ impl Part<'_> {
     fn take(
         &mut self,
         index: usize,
-        serialized: &Bytes,
+        serialized: &TString,
         entries: &[Entry<'_>],
         seen: &mut [bool],
     ) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape, Tensor, UNKNOWN_DIM};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor, UNKNOWN_DIM};
 
 /// How a dense feature looks: always the same shape, or of any length in its first dimension.
 #[derive(Clone)]
@@ -90,14 +90,14 @@ pub(super) enum Form {
 
 /// A feature that is wanted.
 pub(super) struct Column {
-    pub(super) key: Bytes,
+    pub(super) key: TString,
     pub(super) dtype: DType,
     pub(super) form: Form,
 }
 
 impl Column {
     /// A dense feature.
-    pub(super) fn dense(key: Bytes, dtype: DType, look: &Look, default: &Tensor) -> Column {
+    pub(super) fn dense(key: TString, dtype: DType, look: &Look, default: &Tensor) -> Column {
         let (look, default) = (look.clone(), default.clone());
         let form = match look.is_variable {
             true => Form::Padded {
@@ -110,7 +110,7 @@ impl Column {
     }
 
     /// A sparse or ragged feature.
-    pub(super) fn of(key: Bytes, dtype: DType, form: Form) -> Column {
+    pub(super) fn of(key: TString, dtype: DType, form: Form) -> Column {
         Column { key, dtype, form }
     }
 
@@ -128,7 +128,7 @@ impl Column {
 pub(super) struct Columns {
     columns: Vec<Column>,
     /// The first column of each key.
-    index: FxHashMap<Bytes, usize>,
+    index: FxHashMap<TString, usize>,
     /// For each column the next one of the same key.
     next: Vec<Option<usize>>,
 }

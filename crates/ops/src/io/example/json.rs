@@ -12,7 +12,7 @@ use tensorfleet_graph::example::{ex, ex_err, strs};
 use tensorfleet_graph::{OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 use super::PARSE;
 
@@ -75,12 +75,12 @@ pub(crate) static OP: OpDef = OpDef {
 fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let input = ctx.input(0)?;
-        let encoded = input.slice::<Bytes>()?.iter().map(|text| {
+        let encoded = input.slice::<TString>()?.iter().map(|text| {
             let example = example(text)
                 .map_err(|what| invalid_argument!("Error while parsing JSON: {what}"))?;
-            Ok(Bytes::from(example))
+            Ok(TString::from(example))
         });
-        let encoded = encoded.collect::<Result<Vec<Bytes>>>()?;
+        let encoded = encoded.collect::<Result<Vec<TString>>>()?;
         let output = Tensor::from_vec(input.shape().clone(), encoded)?;
         ctx.set(0, output);
         Ok(())

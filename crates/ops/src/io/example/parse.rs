@@ -10,7 +10,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Tensor, UNKNOWN_DIM};
+use tensorfleet_tensor::{DType, PartialShape, TString, Tensor, UNKNOWN_DIM};
 
 use super::PARSE;
 use super::batch::{Input, parse};
@@ -169,12 +169,12 @@ impl Spec {
 
     fn run(&self, ctx: &mut KernelCtx<'_>, columns: &Columns) -> Result<()> {
         let serialized = ctx.input(0)?;
-        let names: &[Bytes] = match ctx.node().op.as_str() {
+        let names: &[TString] = match ctx.node().op.as_str() {
             "ParseSingleExample" => &[],
             _ => names_of(ctx.input(1)?, serialized)?,
         };
         let input = Input {
-            examples: serialized.slice::<Bytes>()?,
+            examples: serialized.slice::<TString>()?,
             names,
             is_single: serialized.rank() == 0,
         };
@@ -187,7 +187,7 @@ impl Spec {
 }
 
 /// The names of Examples: none, or one for each.
-fn names_of<'a>(names: &'a Tensor, serialized: &Tensor) -> Result<&'a [Bytes]> {
+fn names_of<'a>(names: &'a Tensor, serialized: &Tensor) -> Result<&'a [TString]> {
     ensure!(
         names.is_empty() || names.shape() == serialized.shape(),
         invalid_argument,
@@ -195,13 +195,13 @@ fn names_of<'a>(names: &'a Tensor, serialized: &Tensor) -> Result<&'a [Bytes]> {
         names.shape(),
         serialized.shape()
     );
-    names.slice::<Bytes>()
+    names.slice::<TString>()
 }
 
 struct Keys {
-    dense: Vec<Bytes>,
-    sparse: Vec<Bytes>,
-    ragged: Vec<Bytes>,
+    dense: Vec<TString>,
+    sparse: Vec<TString>,
+    ragged: Vec<TString>,
 }
 
 fn build_scalar_keys(node: &NodeInfo) -> Result<AnyKernel> {
@@ -216,8 +216,8 @@ fn build_scalar_keys(node: &NodeInfo) -> Result<AnyKernel> {
         );
         let (sparse, dense) = (spec.sparse_types.len(), spec.dense_types.len());
         let keys = |from: usize, count: usize| {
-            let keys = (from..from + count).map(|index| ctx.scalar::<Bytes>(index));
-            keys.collect::<Result<Vec<Bytes>>>()
+            let keys = (from..from + count).map(|index| ctx.scalar::<TString>(index));
+            keys.collect::<Result<Vec<TString>>>()
         };
         let keys = Keys {
             sparse: keys(2, sparse)?,
@@ -241,7 +241,7 @@ fn build_vector_keys(node: &NodeInfo) -> Result<AnyKernel> {
         );
         names_of(ctx.input(1)?, serialized)?;
         let keys = |index: usize, texts: [&str; 2], count: usize| {
-            let keys = ctx.input(index)?.slice::<Bytes>()?.to_vec();
+            let keys = ctx.input(index)?.slice::<TString>()?.to_vec();
             let [keys_name, count_name] = texts;
             ensure!(
                 keys.len() == count,
@@ -271,8 +271,11 @@ fn build_vector_keys(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn build_single(node: &NodeInfo) -> Result<AnyKernel> {
     let spec = Spec::of(&node.attrs)?;
-    let sparse = node.attrs.bytes_list("sparse_keys")?.to_vec();
-    let dense = node.attrs.bytes_list("dense_keys")?.to_vec();
+    let keys = |name: &str| -> Result<Vec<TString>> {
+        let keys = node.attrs.bytes_list(name)?.iter();
+        Ok(keys.map(TString::from).collect())
+    };
+    let (sparse, dense) = (keys("sparse_keys")?, keys("dense_keys")?);
     ensure!(
         sparse.len() == spec.sparse_types.len(),
         invalid_argument,

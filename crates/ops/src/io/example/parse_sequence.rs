@@ -9,7 +9,7 @@
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, PartialShape, Shape};
+use tensorfleet_tensor::{DType, PartialShape, Shape, TString};
 
 use super::PARSE;
 use super::batch::Input;
@@ -203,7 +203,7 @@ impl Spec {
             "Expected serialized to be a scalar or vector, got shape: {}",
             serialized.shape()
         );
-        let names = ctx.input(1)?.slice::<Bytes>()?;
+        let names = ctx.input(1)?.slice::<TString>()?;
         ensure!(
             names.is_empty() || names.len() == serialized.elements(),
             invalid_argument,
@@ -211,7 +211,7 @@ impl Spec {
         );
         let (context, lists) = self.columns(ctx, keys, defaults_from)?;
         let input = Input {
-            examples: serialized.slice::<Bytes>()?,
+            examples: serialized.slice::<TString>()?,
             names,
             is_single: serialized.rank() == 0,
         };
@@ -254,14 +254,14 @@ impl Spec {
             };
             lists.push(Column::of(key, *dtype, form));
         }
-        let add = |columns: &mut Vec<Column>, keys: Vec<Bytes>, types: &[DType]| {
+        let add = |columns: &mut Vec<Column>, keys: Vec<TString>, types: &[DType]| {
             for (key, dtype) in keys.into_iter().zip(types) {
                 columns.push(Column::of(key, *dtype, Form::Sparse));
             }
         };
         add(&mut context, keys.context_sparse, &self.context_sparse);
         add(&mut lists, keys.list_sparse, &self.list_sparse);
-        let add = |columns: &mut Vec<Column>, keys: Vec<Bytes>, types: &[(DType, DType)]| {
+        let add = |columns: &mut Vec<Column>, keys: Vec<TString>, types: &[(DType, DType)]| {
             for (key, (dtype, splits)) in keys.into_iter().zip(types) {
                 columns.push(Column::of(key, *dtype, Form::Ragged(*splits)));
             }
@@ -296,19 +296,20 @@ fn rows(shapes: &[PartialShape]) -> Result<Vec<Shape>> {
 /// The keys of each kind.
 #[derive(Default)]
 pub(super) struct Keys {
-    pub(super) context_sparse: Vec<Bytes>,
-    pub(super) context_dense: Vec<Bytes>,
-    pub(super) context_ragged: Vec<Bytes>,
-    pub(super) list_sparse: Vec<Bytes>,
+    pub(super) context_sparse: Vec<TString>,
+    pub(super) context_dense: Vec<TString>,
+    pub(super) context_ragged: Vec<TString>,
+    pub(super) list_sparse: Vec<TString>,
     /// And whether the list may be missing.
-    pub(super) list_dense: Vec<(Bytes, bool)>,
-    pub(super) list_ragged: Vec<Bytes>,
+    pub(super) list_dense: Vec<(TString, bool)>,
+    pub(super) list_ragged: Vec<TString>,
 }
 
 fn build_by_attrs(node: &NodeInfo) -> Result<AnyKernel> {
     let spec = Spec::of(&node.attrs)?;
     let keys = |name: &str, count: usize| {
-        let keys = node.attrs.bytes_list(name)?.to_vec();
+        let keys = node.attrs.bytes_list(name)?.iter();
+        let keys: Vec<TString> = keys.map(TString::from).collect();
         ensure!(
             keys.len() == count,
             invalid_argument,
@@ -325,9 +326,9 @@ fn build_by_attrs(node: &NodeInfo) -> Result<AnyKernel> {
     let missing = node
         .attrs
         .bytes_list("feature_list_dense_missing_assumed_empty")?;
-    let list_dense: Vec<(Bytes, bool)> = list_dense
+    let list_dense: Vec<(TString, bool)> = list_dense
         .into_iter()
-        .map(|key| (key.clone(), missing.contains(&key)))
+        .map(|key| (key.clone(), missing.iter().any(|name| key == *name)))
         .collect();
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let keys = Keys {
@@ -345,7 +346,7 @@ fn build_by_inputs(node: &NodeInfo) -> Result<AnyKernel> {
     let spec = Spec::of(&node.attrs)?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let keys = |index: usize, name: &str, of: &str, count: usize| {
-            let keys = ctx.input(index)?.slice::<Bytes>()?.to_vec();
+            let keys = ctx.input(index)?.slice::<TString>()?.to_vec();
             ensure!(
                 keys.len() == count,
                 invalid_argument,

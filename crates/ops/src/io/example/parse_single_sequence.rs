@@ -9,7 +9,7 @@ use tensorfleet_graph::example::{Example, Lit, ex_attrs, ex_err, f32s, i64s, str
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use super::PARSE;
 use super::batch::Input;
@@ -201,7 +201,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             "Expected serialized to be a scalar, got shape: {}",
             serialized.shape()
         );
-        let missing = ctx.input(1)?.slice::<Bytes>()?;
+        let missing = ctx.input(1)?.slice::<TString>()?;
         let mut next = 2;
         let mut keys = |name: &str, count: usize| {
             let first = next;
@@ -214,9 +214,9 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                     "Expected {name}[{index}] to be a scalar, got shape: {}",
                     key.shape()
                 );
-                key.to_scalar::<Bytes>()
+                key.to_scalar::<TString>()
             });
-            keys.collect::<Result<Vec<Bytes>>>()
+            keys.collect::<Result<Vec<TString>>>()
         };
         let keys = Keys {
             context_sparse: keys("context_sparse_keys", spec.context_sparse.len())?,
@@ -231,8 +231,8 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         let (context, lists) = spec.columns(ctx, keys, next)?;
         let names = ctx.input(next + spec.context_dense.len())?;
         let input = Input {
-            examples: serialized.slice::<Bytes>()?,
-            names: names.slice::<Bytes>()?,
+            examples: serialized.slice::<TString>()?,
+            names: names.slice::<TString>()?,
             is_single: true,
         };
         let parsed = parse(ctx.par(), &context, &lists, input, Words::OfSingle)?;

@@ -5,7 +5,7 @@
 use tensorfleet_checkpoint::example::{self, List};
 use tensorfleet_math::par::{Par, Serial, chunks_mut};
 use tensorfleet_status::{Result, Status, invalid_argument};
-use tensorfleet_tensor::{Bytes, DType, Shape, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::batch::{Input, PART_BYTES, row_splits, sparse};
 use super::columns::{Column, Columns, Form};
@@ -35,7 +35,7 @@ pub(super) fn parse(
         check_forms("Sequence", lists)?;
     }
     let [of_context, of_lists] = find(context, lists, input, words)?;
-    let bytes: usize = input.examples.iter().map(Bytes::len).sum();
+    let bytes: usize = input.examples.iter().map(TString::len).sum();
     let par: &dyn Par = if bytes < PART_BYTES { &Serial } else { par };
     let reader = Reader { input, words };
     Ok([

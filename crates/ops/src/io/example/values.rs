@@ -2,13 +2,13 @@
 
 use tensorfleet_checkpoint::example::{Kind, List, Value as _};
 use tensorfleet_status::{Result, internal};
-use tensorfleet_tensor::{Bytes, DType, Element, Shape, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, TString, Tensor};
 
 /// Values of a feature, as many as there are.
 pub(super) enum Values {
     Float(Vec<f32>),
     Int64(Vec<i64>),
-    Bytes(Vec<Bytes>),
+    Bytes(Vec<TString>),
 }
 
 /// Runs the same for each type.
@@ -60,7 +60,7 @@ impl Values {
         match self {
             Values::Float(values) => f32::append(list, values)?,
             Values::Int64(values) => i64::append(list, values)?,
-            Values::Bytes(values) => Bytes::append(list, values)?,
+            Values::Bytes(values) => TString::append(list, values)?,
         }
         Some(self.len() - before)
     }
@@ -133,7 +133,7 @@ fn pad<T: Element>(
 pub(super) enum Row<'a> {
     Float(&'a mut [f32]),
     Int64(&'a mut [i64]),
-    Bytes(&'a mut [Bytes]),
+    Bytes(&'a mut [TString]),
 }
 
 impl<'a> Row<'a> {
@@ -166,7 +166,7 @@ impl<'a> Row<'a> {
         match self {
             Row::Float(row) => f32::fill(list, row.get_mut(start..start + len)?),
             Row::Int64(row) => i64::fill(list, row.get_mut(start..start + len)?),
-            Row::Bytes(row) => Bytes::fill(list, row.get_mut(start..start + len)?),
+            Row::Bytes(row) => TString::fill(list, row.get_mut(start..start + len)?),
         }
     }
 

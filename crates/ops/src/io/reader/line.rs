@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use smallvec::smallvec;
 use tensorfleet_kernel::{AsyncCtx, CancelGuard, Outcome, Outputs, Resource, Value};
 use tensorfleet_status::{Result, cancelled, ensure, internal, invalid_argument, unimplemented};
-use tensorfleet_tensor::{Bytes, Tensor};
+use tensorfleet_tensor::{TString, Tensor};
 
 use super::source::{Record, Source};
 use super::state::Counts;
@@ -59,7 +59,7 @@ pub(super) enum Verb {
     /// To begin anew.
     Reset,
     /// To go on where this state was saved.
-    Restore(Bytes),
+    Restore(TString),
 }
 
 /// A read that may have got some of its records.
@@ -302,7 +302,7 @@ impl Read {
     fn outputs(&mut self) -> Result<Outputs> {
         let records = std::mem::take(&mut self.records);
         if !self.single {
-            let (keys, values): (Vec<Bytes>, Vec<Bytes>) = records.into_iter().unzip();
+            let (keys, values): (Vec<TString>, Vec<TString>) = records.into_iter().unzip();
             let tensors = [Tensor::vector(&keys), Tensor::vector(&values)];
             return Ok(tensors.into_iter().map(Value::Tensor).collect());
         }
@@ -313,7 +313,7 @@ impl Read {
 }
 
 /// The one string that is a unit of work.
-fn unit(outcome: Outcome) -> Result<Bytes> {
+fn unit(outcome: Outcome) -> Result<TString> {
     let Outcome::Outputs(outputs) = outcome else {
         return Err(internal!("a queue gave a dead element"));
     };
@@ -330,5 +330,5 @@ fn unit(outcome: Outcome) -> Result<Bytes> {
         invalid_argument,
         "Expected to dequeue a one-element string tensor"
     );
-    work.to_scalar::<Bytes>()
+    work.to_scalar::<TString>()
 }

@@ -7,13 +7,13 @@ use std::io::Read;
 use tensorfleet_checkpoint::fs::{self, ReadFile};
 use tensorfleet_checkpoint::packed::{self, Packing, RecordStream};
 use tensorfleet_status::{Result, internal, out_of_range};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use crate::io::lines::Lines;
 use crate::io::text;
 
 /// A key and a value.
-pub(super) type Record = (Bytes, Bytes);
+pub(super) type Record = (TString, TString);
 
 /// What came of a read: a record unless there is none left, and whether the work is done.
 pub(super) struct Progress {
@@ -23,7 +23,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// A record that others may follow.
-    fn record(key: Bytes, value: impl Into<Bytes>) -> Result<Progress> {
+    fn record(key: TString, value: impl Into<TString>) -> Result<Progress> {
         Ok(Progress {
             record: Some((key, value.into())),
             at_end: false,
@@ -31,7 +31,7 @@ impl Progress {
     }
 
     /// The only record there is.
-    fn only(key: Bytes, value: impl Into<Bytes>) -> Result<Progress> {
+    fn only(key: TString, value: impl Into<TString>) -> Result<Progress> {
         Ok(Progress {
             record: Some((key, value.into())),
             at_end: true,
@@ -49,12 +49,12 @@ impl Progress {
 /// Turns units of work into records, one unit after the other.
 pub(super) trait Source: Send {
     /// Begins with a unit.
-    fn start(&mut self, _work: &Bytes) -> Result<()> {
+    fn start(&mut self, _work: &TString) -> Result<()> {
         Ok(())
     }
 
     /// The next record of the unit that was begun.
-    fn read(&mut self, work: &Bytes) -> Result<Progress>;
+    fn read(&mut self, work: &TString) -> Result<Progress>;
 
     /// Leaves the unit.
     fn stop(&mut self) {}
@@ -65,14 +65,14 @@ pub(super) trait Source: Send {
     }
 }
 
-fn open(work: &Bytes) -> Result<(String, Box<dyn ReadFile>)> {
+fn open(work: &TString) -> Result<(String, Box<dyn ReadFile>)> {
     let path = text(work)?;
     let file = fs::for_path(&path)?.open(&path)?;
     Ok((path, file))
 }
 
 /// `<work>:<number>`.
-fn key(work: &Bytes, number: u64) -> Bytes {
+fn key(work: &TString, number: u64) -> TString {
     let number = number.to_string();
     let mut key = Vec::with_capacity(work.len() + 1 + number.len());
     key.extend_from_slice(work);
@@ -85,7 +85,7 @@ fn key(work: &Bytes, number: u64) -> Bytes {
 pub(super) struct Identity;
 
 impl Source for Identity {
-    fn read(&mut self, work: &Bytes) -> Result<Progress> {
+    fn read(&mut self, work: &TString) -> Result<Progress> {
         Progress::only(work.clone(), work.clone())
     }
 
@@ -98,7 +98,7 @@ impl Source for Identity {
 pub(super) struct WholeFile;
 
 impl Source for WholeFile {
-    fn read(&mut self, work: &Bytes) -> Result<Progress> {
+    fn read(&mut self, work: &TString) -> Result<Progress> {
         Progress::only(work.clone(), packed::read_file(&text(work)?)?)
     }
 
@@ -125,7 +125,7 @@ impl TextLine {
 }
 
 impl Source for TextLine {
-    fn start(&mut self, work: &Bytes) -> Result<()> {
+    fn start(&mut self, work: &TString) -> Result<()> {
         let mut lines = Lines::open(&text(work)?)?;
         self.number = 0;
         while self.number < self.skip_header_lines && lines.next_line()?.is_some() {
@@ -135,7 +135,7 @@ impl Source for TextLine {
         Ok(())
     }
 
-    fn read(&mut self, work: &Bytes) -> Result<Progress> {
+    fn read(&mut self, work: &TString) -> Result<Progress> {
         let Some(lines) = &mut self.lines else {
             return Err(internal!("no file is open"));
         };
@@ -185,7 +185,7 @@ impl FixedLength {
 }
 
 impl Source for FixedLength {
-    fn start(&mut self, work: &Bytes) -> Result<()> {
+    fn start(&mut self, work: &TString) -> Result<()> {
         let (path, file) = open(work)?;
         let mut stream = packed::stream(file, self.layout.packing);
         self.number = 0;
@@ -197,7 +197,7 @@ impl Source for FixedLength {
         Ok(())
     }
 
-    fn read(&mut self, work: &Bytes) -> Result<Progress> {
+    fn read(&mut self, work: &TString) -> Result<Progress> {
         let Some((path, stream)) = &mut self.stream else {
             return Err(internal!("no file is open"));
         };
@@ -250,14 +250,14 @@ impl TfRecord {
 }
 
 impl Source for TfRecord {
-    fn start(&mut self, work: &Bytes) -> Result<()> {
+    fn start(&mut self, work: &TString) -> Result<()> {
         let (path, file) = open(work)?;
         let records = RecordStream::new(packed::stream(file, self.packing));
         self.records = Some((path, records));
         Ok(())
     }
 
-    fn read(&mut self, work: &Bytes) -> Result<Progress> {
+    fn read(&mut self, work: &TString) -> Result<Progress> {
         let Some((path, records)) = &mut self.records else {
             return Err(internal!("no file is open"));
         };

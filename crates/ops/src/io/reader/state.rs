@@ -2,7 +2,7 @@
 
 use prost::encoding::{DecodeContext, WireType, bytes, decode_key, int64, skip_field};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 /// The fields of `ReaderBaseState`, in its order.
 #[derive(Clone, Default)]
@@ -10,7 +10,7 @@ pub(super) struct Counts {
     pub(super) work_started: i64,
     pub(super) work_finished: i64,
     pub(super) num_records_produced: i64,
-    pub(super) current_work: Bytes,
+    pub(super) current_work: TString,
 }
 
 impl Counts {
@@ -28,13 +28,13 @@ impl Counts {
             }
         }
         if !self.current_work.is_empty() {
-            bytes::encode(4, &self.current_work, &mut out);
+            bytes::encode(4, &self.current_work.to_vec(), &mut out);
         }
         out
     }
 
     /// Out of a serialized `ReaderBaseState`; `reader` is for errors.
-    pub(super) fn restore(state: &Bytes, reader: &str) -> Result<Counts> {
+    pub(super) fn restore(state: &TString, reader: &str) -> Result<Counts> {
         let counts = Counts::parse(state).ok_or_else(|| {
             invalid_argument!("Could not parse state for {reader}: {}", escaped(state))
         })?;
@@ -61,8 +61,8 @@ impl Counts {
         ]
     }
 
-    fn parse(state: &Bytes) -> Option<Counts> {
-        let mut rest = state.clone();
+    fn parse(state: &TString) -> Option<Counts> {
+        let mut rest = &state[..];
         let mut counts = Counts::default();
         let context = DecodeContext::default;
         while !rest.is_empty() {
@@ -78,7 +78,9 @@ impl Counts {
                     int64::merge(wire, number, &mut rest, context()).ok()?;
                 }
                 None if tag == 4 && wire == WireType::LengthDelimited => {
-                    bytes::merge(wire, &mut counts.current_work, &mut rest, context()).ok()?;
+                    let mut work = Vec::new();
+                    bytes::merge(wire, &mut work, &mut rest, context()).ok()?;
+                    counts.current_work = work.into();
                 }
                 _ => skip_field(wire, tag, &mut rest, context()).ok()?,
             }
@@ -128,13 +130,13 @@ mod tests {
             work_started: 3,
             work_finished: 3,
             num_records_produced: 7,
-            current_work: Bytes::from_static(b"f\0"),
+            current_work: TString::from_static(b"f\0"),
         }
     }
 
     #[test]
     fn what_was_saved_is_restored() {
-        let saved = Bytes::from(counts().save());
+        let saved = TString::from(counts().save());
         assert_eq!(
             &saved[..],
             [8, 3, 16, 3, 24, 7, 34, 2, b'f', 0],
@@ -148,18 +150,18 @@ mod tests {
     #[test]
     fn damage_is_refused_with_words() {
         let message = |state: &'static [u8]| {
-            let restored = Counts::restore(&Bytes::from_static(state), "R");
+            let restored = Counts::restore(&TString::from_static(state), "R");
             restored.err().unwrap().message().to_owned()
         };
         assert_eq!(message(b"\x08"), "Could not parse state for R: \\010");
         assert!(message(b"a\xff").contains("a\\377"));
         let mut wrong = counts();
         wrong.work_finished = 2;
-        let state = Bytes::from(wrong.save());
+        let state = TString::from(wrong.save());
         let status = Counts::restore(&state, "R").err().unwrap();
         assert!(status.message().contains("Inconsistent work started vs. finished when restoring in R: work_started: 3\nwork_finished: 2\n"));
         wrong.work_finished = -1;
-        let state = Bytes::from(wrong.save());
+        let state = TString::from(wrong.save());
         let status = Counts::restore(&state, "R").err().unwrap();
         assert!(status.message().starts_with("Unexpected negative value"));
     }
@@ -171,7 +173,7 @@ mod tests {
             for byte in 0..=255 {
                 let mut bytes = saved.clone();
                 bytes[at] = byte;
-                let _ = Counts::restore(&Bytes::from(bytes), "R");
+                let _ = Counts::restore(&TString::from(bytes), "R");
             }
         }
     }

@@ -11,7 +11,7 @@ use tensorfleet_graph::infer::{self, InferCtx};
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, AsyncCtx, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Bytes, PartialShape, Tensor};
+use tensorfleet_tensor::{PartialShape, TString, Tensor};
 
 use super::BY_HANDLE;
 use super::line::{Read, Reader, Verb};
@@ -320,7 +320,7 @@ fn build_restore(_: &NodeInfo) -> Result<AnyKernel> {
             "Reader state must be scalar, but had shape: {}",
             state.shape()
         );
-        Ok(Verb::Restore(state.to_scalar::<Bytes>()?))
+        Ok(Verb::Restore(state.to_scalar::<TString>()?))
     })
 }
 

@@ -8,7 +8,7 @@ use tensorfleet_graph::{Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::binary::Binary;
 use tensorfleet_status::{Code, Result};
-use tensorfleet_tensor::{Bytes, DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 use super::{BINARY, NUMBER};
 use crate::math::calculus::Calculus;
@@ -302,13 +302,13 @@ fn build_strings(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let (x, y) = (ctx.input(0)?, ctx.input(1)?);
         let (_, shape) = broadcast(x.shape(), y.shape())?;
-        let left = expanded(x.slice::<Bytes>()?, x.shape(), &shape);
-        let right = expanded(y.slice::<Bytes>()?, y.shape(), &shape);
+        let left = expanded(x.slice::<TString>()?, x.shape(), &shape);
+        let right = expanded(y.slice::<TString>()?, y.shape(), &shape);
         let joined = left.iter().zip(right.iter()).map(|(x, y)| {
             let mut both = Vec::with_capacity(x.len() + y.len());
             both.extend_from_slice(x);
             both.extend_from_slice(y);
-            Bytes::from(both)
+            TString::from(both)
         });
         let z = Tensor::from_vec(shape.clone(), joined.collect())?;
         ctx.set(0, z);

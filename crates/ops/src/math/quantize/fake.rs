@@ -10,10 +10,15 @@ use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads, dense};
 use tensorfleet_graph::infer::{self, InferCtx};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
+use tensorfleet_math::par::{chunks_mut, rows_mut};
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{PartialShape, Tensor};
 
+use super::super::elementwise::mapped;
 use super::clamp;
+
+/// Elements that are worth a thread of their own.
+const GRAIN: usize = 16 << 10;
 
 const STOP: Gradient = Gradient::Stop("TensorFlow marks it so");
 
@@ -313,6 +318,7 @@ impl Levels {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Range {
     min: f32,
     max: f32,
@@ -322,6 +328,7 @@ struct Range {
 
 impl Range {
     /// `x` rounded to one of the numbers; steps are counted by a division or by a product, as TensorFlow's ops do.
+    #[inline(always)]
     fn rounded(&self, x: f32, by_division: bool) -> f32 {
         let zero = (-self.min * self.inverse + 0.5).floor();
         let above = clamp(x, self.min, self.max) - self.min;
@@ -332,8 +339,9 @@ impl Range {
         (steps - zero + 0.5).floor() * self.scale
     }
 
+    #[inline(always)]
     fn contains(&self, x: f32) -> bool {
-        x >= self.min && x <= self.max
+        (x >= self.min) & (x <= self.max)
     }
 }
 
@@ -347,21 +355,31 @@ fn build_args(node: &NodeInfo, is_gradient: bool) -> Result<AnyKernel> {
     );
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let range = levels.nudged(min, max);
-        let mut values = ctx.take(0)?;
-        if is_gradient {
+        let values = if is_gradient {
+            let mut values = ctx.take(0)?;
             same_size(&values, ctx.input(1)?)?;
-            let inputs = ctx.input(1)?.slice::<f32>()?;
-            for (grad, x) in values.slice_mut::<f32>()?.iter_mut().zip(inputs) {
-                *grad *= f32::from(range.as_ref().is_some_and(|range| range.contains(*x)));
-            }
+            let (values_mut, inputs) = (values.slice_mut::<f32>()?, ctx.input(1)?.slice::<f32>()?);
+            chunks_mut(ctx.par(), values_mut, GRAIN, |at, grads| {
+                for (grad, x) in grads.iter_mut().zip(&inputs[at..]) {
+                    *grad *= f32::from(range.is_some_and(|range| range.contains(*x)));
+                }
+            });
+            values
         } else {
-            for x in values.slice_mut::<f32>()? {
-                *x = range.as_ref().map_or(0.0, |range| range.rounded(*x, false));
-            }
-        }
+            all_rounded(ctx, range, false)?
+        };
         ctx.set(0, values);
         Ok(())
     })
+}
+
+/// The first input with all elements rounded in one range.
+fn all_rounded(ctx: &mut KernelCtx<'_>, range: Option<Range>, by_division: bool) -> Result<Tensor> {
+    match (range, by_division) {
+        (None, _) => mapped(ctx, 0, |_| 0.0f32),
+        (Some(range), true) => mapped(ctx, 0, move |x| range.rounded(x, true)),
+        (Some(range), false) => mapped(ctx, 0, move |x| range.rounded(x, false)),
+    }
 }
 
 fn same_size(gradient: &Tensor, input: &Tensor) -> Result<()> {
@@ -413,16 +431,22 @@ fn ranges(
 fn build(node: &NodeInfo, by_channel: bool) -> Result<AnyKernel> {
     let levels = Levels::of(&node.attrs)?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
+        let ranges = ranges(ctx, ctx.input(0)?, 1, levels, by_channel)?;
+        if !by_channel {
+            let values = all_rounded(ctx, ranges.first().copied().flatten(), true)?;
+            ctx.set(0, values);
+            return Ok(());
+        }
         let mut values = ctx.take(0)?;
-        let ranges = ranges(ctx, &values, 1, levels, by_channel)?;
-        for (x, range) in values
-            .slice_mut::<f32>()?
-            .iter_mut()
-            .zip(ranges.iter().cycle())
-        {
-            *x = range
-                .as_ref()
-                .map_or(0.0, |range| range.rounded(*x, !by_channel));
+        if !values.is_empty() {
+            let (depth, all) = (ranges.len(), values.slice_mut::<f32>()?);
+            rows_mut(ctx.par(), all, depth, GRAIN.div_ceil(depth), |_, rows| {
+                for row in rows.chunks_exact_mut(depth) {
+                    for (x, range) in row.iter_mut().zip(&ranges) {
+                        *x = range.map_or(0.0, |range| range.rounded(*x, false));
+                    }
+                }
+            });
         }
         ctx.set(0, values);
         Ok(())

@@ -61,6 +61,7 @@ impl Channels {
 }
 
 /// Between bounds that may be in the wrong order.
+#[inline(always)]
 fn clamp(x: f32, min: f32, max: f32) -> f32 {
     let x = if x > max { max } else { x };
     if x < min { min } else { x }

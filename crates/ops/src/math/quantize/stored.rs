@@ -7,6 +7,8 @@
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
+use tensorfleet_math::map::map;
+use tensorfleet_math::par::Par;
 use tensorfleet_status::{Result, ensure, internal};
 use tensorfleet_tensor::{DType, Shape, Tensor, bf16};
 
@@ -214,7 +216,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             "MIN_FIRST mode is not implemented for Quantize with axis != -1."
         );
         let values = input.slice::<f32>()?;
-        let mut stored = vec![0; values.len()];
+        let mut out = ctx.allocate(dtype, input.shape().clone())?;
         let mut ends = [Vec::new(), Vec::new()];
         for channel in 0..channels.count {
             let (min, max) = (mins[channel], maxs[channel]);
@@ -228,9 +230,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             let high = max.max(low + least).max(0.0);
             let quantizer = plan.quantizer(low, high, to_even);
             for run in channels.runs(channel) {
-                for (to, value) in stored[run.clone()].iter_mut().zip(&values[run]) {
-                    *to = quantizer.apply(*value).clamp(plan.lowest, plan.highest);
-                }
+                quantizer.write(ctx.par(), &values[run.clone()], &mut out, run)?;
             }
             ends[0].push(quantizer.min);
             ends[1].push(quantizer.max);
@@ -239,7 +239,6 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             1 => Shape::scalar(),
             _ => ctx.input(1)?.shape().clone(),
         };
-        let out = written(&stored, dtype, input.shape().clone())?;
         let [mins, maxs] = ends;
         ctx.set(1, Tensor::from_vec(shape.clone(), mins)?);
         ctx.set(2, Tensor::from_vec(shape, maxs)?);
@@ -287,47 +286,68 @@ fn ranges<'a>(ctx: &'a KernelCtx<'_>, input: &Tensor, axis: i64) -> Result<(&'a 
     Ok((bounds[0].1.slice::<f32>()?, bounds[1].1.slice::<f32>()?))
 }
 
-/// How the floats of a range become integers.
+/// How the floats of a range become integers: shifted, scaled, shifted, rounded and shifted again.
+#[derive(Clone, Copy)]
 struct Quantizer {
+    /// The range as the op reports it.
     min: f32,
     max: f32,
+    /// Between which bounds values are taken.
+    inside: (f32, f32),
+    start: f32,
     scale: f32,
-    way: Way,
+    shift: f32,
+    way: Rounding,
+    less: f32,
+    /// Between which bounds integers are.
+    integers: (f32, f32),
 }
 
-enum Way {
-    /// Truncated after a half is added.
-    Unsigned,
-    /// Rounded after half of the range is taken off.
-    Signed(f32),
-    /// Rounded, less this.
-    First(f32),
+#[derive(Clone, Copy)]
+enum Rounding {
+    /// What is behind the point is cut off.
+    Truncate,
     ToEven,
     AwayFromZero,
 }
 
 impl Plan {
     fn quantizer(&self, min: f32, max: f32, to_even: bool) -> Quantizer {
+        let plain = Quantizer {
+            min,
+            max,
+            inside: (min, max),
+            start: 0.0,
+            scale: 1.0,
+            shift: 0.0,
+            way: Rounding::AwayFromZero,
+            less: 0.0,
+            integers: (self.lowest as f32, self.highest as f32),
+        };
         match self.mode {
-            Mode::Combined => Quantizer {
-                min,
-                max,
-                scale: ((self.highest - self.lowest) as f64 / f64::from(max - min)) as f32,
-                way: match self.lowest {
-                    0 => Way::Unsigned,
-                    _ => Way::Signed(self.half()),
-                },
-            },
+            Mode::Combined => {
+                let (shift, way) = match self.lowest {
+                    0 => (0.5, Rounding::Truncate),
+                    _ => (-self.half(), Rounding::AwayFromZero),
+                };
+                Quantizer {
+                    start: min,
+                    scale: ((self.highest - self.lowest) as f64 / f64::from(max - min)) as f32,
+                    shift,
+                    way,
+                    ..plain
+                }
+            }
             Mode::First => {
                 let scale = match max == min {
                     true => 0.0,
                     false => (self.steps() / f64::from(max - min)) as f32,
                 };
                 Quantizer {
-                    min,
-                    max,
+                    inside: (f32::NEG_INFINITY, f32::INFINITY),
                     scale,
-                    way: Way::First((min * scale).round() - self.lowest as f32),
+                    less: (min * scale).round() - self.lowest as f32,
+                    ..plain
                 }
             }
             Mode::Scaled => {
@@ -337,15 +357,17 @@ impl Plan {
                     false => f32::MAX,
                 };
                 let scale = side(low, min).min(side(high, max));
+                let (min, max) = (low / scale, high / scale);
                 Quantizer {
-                    min: low / scale,
-                    max: high / scale,
+                    min,
+                    max,
+                    inside: (min, max),
                     scale,
-                    way: if to_even {
-                        Way::ToEven
-                    } else {
-                        Way::AwayFromZero
+                    way: match to_even {
+                        true => Rounding::ToEven,
+                        false => Rounding::AwayFromZero,
                     },
+                    ..plain
                 }
             }
         }
@@ -353,65 +375,89 @@ impl Plan {
 }
 
 impl Quantizer {
-    fn apply(&self, x: f32) -> i64 {
-        let inside = clamp(x, self.min, self.max);
-        let found = match self.way {
-            Way::Unsigned => (inside - self.min) * self.scale + 0.5,
-            Way::Signed(half) => ((inside - self.min) * self.scale - half).round(),
-            Way::First(start) => (x * self.scale).round() - start,
-            Way::ToEven => (inside * self.scale).round_ties_even(),
-            Way::AwayFromZero => (inside * self.scale).round(),
-        };
-        found as i64
+    #[inline(always)]
+    fn apply(&self, x: f32, round: impl Fn(f32) -> f32) -> i32 {
+        let inside = clamp(x, self.inside.0, self.inside.1);
+        let found = round((inside - self.start) * self.scale + self.shift);
+        // The bounds are integers but 2^31, which is cut off; what is no number becomes zero.
+        clamp(found - self.less, self.integers.0, self.integers.1) as i32
+    }
+
+    /// Writes the integers of `values` to `run` of a tensor of a quantized type.
+    fn write(
+        self,
+        par: &dyn Par,
+        values: &[f32],
+        out: &mut Tensor,
+        run: std::ops::Range<usize>,
+    ) -> Result<()> {
+        // One loop for each way to round, as a choice within would keep them from vectors.
+        match self.way {
+            Rounding::Truncate => self.write_by(par, values, out, run, |x| x),
+            Rounding::ToEven => self.write_by(par, values, out, run, f32::round_ties_even),
+            Rounding::AwayFromZero => self.write_by(par, values, out, run, f32::round),
+        }
+    }
+
+    fn write_by(
+        self,
+        par: &dyn Par,
+        values: &[f32],
+        out: &mut Tensor,
+        run: std::ops::Range<usize>,
+        round: impl Fn(f32) -> f32 + Copy + Sync,
+    ) -> Result<()> {
+        match out.dtype() {
+            DType::QI8 | DType::QU8 => {
+                map(par, values, &mut out.words_mut::<u8>()?[run], move |x| {
+                    self.apply(x, round) as u8
+                });
+            }
+            DType::QI16 | DType::QU16 => {
+                map(par, values, &mut out.words_mut::<u16>()?[run], move |x| {
+                    self.apply(x, round) as u16
+                });
+            }
+            _ => map(par, values, &mut out.words_mut::<u32>()?[run], move |x| {
+                self.apply(x, round) as u32
+            }),
+        }
+        Ok(())
     }
 }
 
-/// Integers in the memory of a quantized type.
-fn written(values: &[i64], dtype: DType, shape: Shape) -> Result<Tensor> {
-    let mut out = Tensor::new(dtype, shape)?;
-    match dtype {
-        DType::QI8 | DType::QU8 => fill(out.words_mut::<u8>()?, values, |x| x as u8),
-        DType::QI16 | DType::QU16 => fill(out.words_mut::<u16>()?, values, |x| x as u16),
-        _ => fill(out.words_mut::<u32>()?, values, |x| x as u32),
+/// Writes `(integer + half) * scale + start` for the integers in `run` of a quantized tensor.
+fn read(
+    par: &dyn Par,
+    stored: &Tensor,
+    run: std::ops::Range<usize>,
+    (half, scale, start): (f32, f32, f32),
+    out: &mut [f32],
+) -> Result<()> {
+    let line = move |integer: i32| (integer as f32 + half) * scale + start;
+    match stored.dtype() {
+        DType::QI8 => {
+            let words = &stored.words::<u8>()?[run];
+            map(par, words, out, move |x| line(i32::from(x as i8)));
+        }
+        DType::QU8 => {
+            let words = &stored.words::<u8>()?[run];
+            map(par, words, out, move |x| line(i32::from(x)));
+        }
+        DType::QI16 => {
+            let words = &stored.words::<u16>()?[run];
+            map(par, words, out, move |x| line(i32::from(x as i16)));
+        }
+        DType::QU16 => {
+            let words = &stored.words::<u16>()?[run];
+            map(par, words, out, move |x| line(i32::from(x)));
+        }
+        _ => {
+            let words = &stored.words::<u32>()?[run];
+            map(par, words, out, move |x| line(x as i32));
+        }
     }
-    Ok(out)
-}
-
-fn fill<W>(to: &mut [W], values: &[i64], word: impl Fn(i64) -> W) {
-    for (to, value) in to.iter_mut().zip(values) {
-        *to = word(*value);
-    }
-}
-
-/// The integers of a quantized tensor.
-fn read(tensor: &Tensor) -> Result<Vec<i64>> {
-    Ok(match tensor.dtype() {
-        DType::QI8 => tensor
-            .words::<u8>()?
-            .iter()
-            .map(|x| i64::from(*x as i8))
-            .collect(),
-        DType::QU8 => tensor
-            .words::<u8>()?
-            .iter()
-            .map(|x| i64::from(*x))
-            .collect(),
-        DType::QI16 => tensor
-            .words::<u16>()?
-            .iter()
-            .map(|x| i64::from(*x as i16))
-            .collect(),
-        DType::QU16 => tensor
-            .words::<u16>()?
-            .iter()
-            .map(|x| i64::from(*x))
-            .collect(),
-        _ => tensor
-            .words::<u32>()?
-            .iter()
-            .map(|x| i64::from(*x as i32))
-            .collect(),
-    })
+    Ok(())
 }
 
 fn build_back(node: &NodeInfo) -> Result<AnyKernel> {
@@ -448,8 +494,8 @@ fn build_back(node: &NodeInfo) -> Result<AnyKernel> {
             "MIN_FIRST mode is not implemented for Dequantize with axis != -1."
         );
         let (mins, maxs) = (ctx.input(1)?.slice::<f32>()?, ctx.input(2)?.slice::<f32>()?);
-        let stored = read(input)?;
-        let mut values = vec![0.0f32; stored.len()];
+        let mut out = ctx.allocate(DType::F32, input.shape().clone())?;
+        let values = out.slice_mut::<f32>()?;
         for channel in 0..channels.count {
             let (start, scale) = plan.line(mins[channel], maxs[channel]);
             let half = if plan.mode == Mode::Combined {
@@ -458,16 +504,16 @@ fn build_back(node: &NodeInfo) -> Result<AnyKernel> {
                 0.0
             };
             for run in channels.runs(channel) {
-                for (to, value) in values[run.clone()].iter_mut().zip(&stored[run]) {
-                    *to = (*value as f32 + half) * scale + start;
-                }
+                let to = &mut values[run.clone()];
+                read(ctx.par(), input, run, (half, scale, start), to)?;
             }
         }
-        let shape = input.shape().clone();
-        let out = match dtype {
-            DType::F32 => Tensor::from_vec(shape, values)?,
-            _ => Tensor::from_vec(shape, values.into_iter().map(bf16::from_f32).collect())?,
-        };
+        if dtype == DType::BF16 {
+            let mut short = ctx.allocate(dtype, out.shape().clone())?;
+            let (from, to) = (out.slice::<f32>()?, short.slice_mut::<bf16>()?);
+            map(ctx.par(), from, to, bf16::from_f32);
+            out = short;
+        }
         ctx.set(0, out);
         Ok(())
     })

@@ -57,6 +57,13 @@ pub(crate) static OPS: [OpDef; 5] = [
                 "segment ids are not increasing",
             ),
             ex_err(
+                "beyond the last",
+                &[],
+                &[x(&[4], &[1.0]), i32s(&[4], &[0, 1, 2, 0])],
+                Code::InvalidArgument,
+                "Segment id 1 out of range [0, 1), possibly because 'segment_ids' input is not sorted.",
+            ),
+            ex_err(
                 "negative",
                 &[],
                 &[x(&[2], &[1.0]), i32s(&[2], &[-1, 0])],

@@ -3,7 +3,7 @@
 //! TensorFlow: Op(grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32) -> output: T; V2 calls the last input
 //! dense_output_dim0 and adds sorted_unique_indices: Tidx. Without indices all is zero, where TensorFlow leaves memory as it was.
 
-use tensorfleet_graph::example::{ex, ex_err, ex_ref, i32s, of, x};
+use tensorfleet_graph::example::{ex, ex_err, ex_ref, f32s, i32s, of, x};
 use tensorfleet_graph::{Exactness, Gradient, KernelDef, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::check_indices;
@@ -64,6 +64,30 @@ pub(crate) static OPS: [OpDef; 6] = [
                 ],
                 Code::InvalidArgument,
                 "Invalid number of segments",
+            ),
+            ex_err(
+                "segment that is not the last out of range",
+                &[],
+                &[
+                    f32s(&[1, 2], &[1.0]),
+                    i32s(&[4], &[3, 3, 0, 2]),
+                    i32s(&[4], &[0, 1, 2, 0]),
+                    i32s(&[], &[4]),
+                ],
+                Code::InvalidArgument,
+                "Segment id 1 out of range [0, 1).",
+            ),
+            ex_err(
+                "no segments",
+                &[],
+                &[
+                    f32s(&[0, 2], &[]),
+                    i32s(&[2], &[3, 0]),
+                    i32s(&[2], &[0, -1]),
+                    i32s(&[], &[4]),
+                ],
+                Code::InvalidArgument,
+                "Segment id 0 out of range [0, 0).",
             ),
         ],
         ..DENSE
@@ -240,15 +264,22 @@ fn checked(ctx: &KernelCtx<'_>) -> Result<(Vec<usize>, Vec<usize>, usize)> {
     let rows = usize::try_from(rows)
         .map_err(|_| invalid_argument!("Expected a non-negative size, got {rows}"))?;
     let (indices, ids) = picked(ctx)?;
+    // Like TensorFlow: the last id says how many segments there are, and only then each is looked at.
+    let segments = grad.dim(0);
+    if ids
+        .last()
+        .is_some_and(|last| *last as i64 >= segments as i64)
+    {
+        return Err(invalid_argument!("Invalid number of segments"));
+    }
+    if let Some(id) = ids.iter().find(|id| **id >= segments) {
+        return Err(invalid_argument!(
+            "Segment id {} out of range [0, {segments}).",
+            *id as i64
+        ));
+    }
     check_indices(&indices, rows)
         .map_err(|bad| invalid_argument!("Index {} out of range [0, {rows}).", bad.value))?;
-    check_indices(&ids, grad.dim(0)).map_err(|bad| {
-        invalid_argument!(
-            "Invalid number of segments: segment id {} out of range [0, {})",
-            bad.value,
-            grad.dim(0)
-        )
-    })?;
     Ok((indices, ids, rows))
 }
 

@@ -5,13 +5,13 @@
 use tensorfleet_graph::example::{Example, ex_ref, ramp, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, KernelDef, OpDef, cpu};
-use tensorfleet_math::special;
+use tensorfleet_math::special::{self, single};
 use tensorfleet_status::Result;
 use tensorfleet_tensor::DType;
 
 use super::{FLOAT, UNARY};
 use crate::math::calculus::Calculus;
-use crate::math::special::by_double;
+use crate::math::special::{by_double, by_loop};
 
 const TYPES: &[DType] = &[DType::F16, DType::F32, DType::F64];
 
@@ -41,6 +41,11 @@ macro_rules! kernels {
             by_double(node, special::$function)
         })] as &[KernelDef]
     };
+    (loop $function:ident) => {
+        &[cpu(&[("T", TYPES)], |node| {
+            by_loop(node, special::$function, single::$function)
+        })] as &[KernelDef]
+    };
 }
 
 pub(crate) static OPS: [OpDef; 12] = [
@@ -61,7 +66,7 @@ pub(crate) static OPS: [OpDef; 12] = [
             let slope = g.sub(first, decay)?;
             g.chain(slope)
         }),
-        kernels: kernels!(i0e),
+        kernels: kernels!(loop i0e),
         examples: FIRST,
         ..BESSEL
     },
@@ -75,7 +80,7 @@ pub(crate) static OPS: [OpDef; 12] = [
     OpDef {
         name: "BesselI1e",
         gradient: Gradient::Rule(|g| less_quotient(g, "BesselI0e", true)),
-        kernels: kernels!(i1e),
+        kernels: kernels!(loop i1e),
         examples: FIRST,
         ..BESSEL
     },

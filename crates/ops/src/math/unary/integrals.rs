@@ -7,12 +7,12 @@ use std::f64::consts::FRAC_PI_2;
 use tensorfleet_graph::example::{ex_ref, ramp, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
-use tensorfleet_math::special;
+use tensorfleet_math::special::{self, single};
 use tensorfleet_status::Result;
 
 use super::{FLOAT, UNARY};
 use crate::math::calculus::Calculus;
-use crate::math::special::by_double;
+use crate::math::special::by_loop;
 use crate::types::SINGLE_AND_DOUBLE;
 
 const INTEGRAL: OpDef = OpDef {
@@ -31,7 +31,7 @@ pub(crate) static OPS: [OpDef; 5] = [
             g.chain(slope)
         }),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            by_double(node, special::dawsn)
+            by_loop(node, special::dawsn, single::dawsn)
         })],
         examples: &[
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
@@ -48,7 +48,7 @@ pub(crate) static OPS: [OpDef; 5] = [
             g.chain(slope)
         }),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            by_double(node, special::expint)
+            by_loop(node, special::expint, single::expint)
         })],
         examples: &[
             ex_ref("curve", &[], &[ramp(&[12], 0.25, 0.5)]),
@@ -61,7 +61,7 @@ pub(crate) static OPS: [OpDef; 5] = [
         name: "FresnelCos",
         gradient: Gradient::Rule(|g| wave(g, "Cos")),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            by_double(node, special::fresnel_cos)
+            by_loop(node, special::fresnel_cos, single::fresnel_cos)
         })],
         examples: &[
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
@@ -73,7 +73,7 @@ pub(crate) static OPS: [OpDef; 5] = [
         name: "FresnelSin",
         gradient: Gradient::Rule(|g| wave(g, "Sin")),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            by_double(node, special::fresnel_sin)
+            by_loop(node, special::fresnel_sin, single::fresnel_sin)
         })],
         examples: &[
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
@@ -95,7 +95,7 @@ pub(crate) static OPS: [OpDef; 5] = [
             g.chain(slope)
         }),
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
-            by_double(node, special::spence)
+            by_loop(node, special::spence, single::spence)
         })],
         examples: &[
             ex_ref("curve", &[], &[ramp(&[12], 0.125, 0.5)]),

@@ -7,12 +7,14 @@
 use tensorfleet_graph::example::{Script, ex_attrs, ex_err, i32s, i64s, script, strs};
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::chunks_mut;
 use tensorfleet_status::{Code, Result, ensure};
-use tensorfleet_tensor::{Bytes, Shape, Tensor};
+use tensorfleet_tensor::{Element, Shape, TString, Tensor};
 
 use super::encoding::Encoding;
 use super::{Repair, UNICODE, malformed};
 use crate::math::cast::from_integers;
+use crate::string::GRAIN;
 use crate::types::INDEX;
 
 const UTF8: (&str, &str) = ("input_encoding", "'UTF-8'");
@@ -164,35 +166,88 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let encoding = Encoding::named(node.attrs.str("input_encoding")?)?;
     let repair = Repair::of(&node.attrs)?;
     let splits_type = node.attrs.dtype("Tsplits")?;
+    let has_starts = node.op == "UnicodeDecodeWithOffsets";
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let texts = ctx.input(0)?.slice::<Bytes>()?;
-        let (mut splits, mut codes, mut starts) = (vec![0i64], Vec::new(), Vec::new());
-        let mut is_malformed = false;
-        for text in texts {
-            let mut start = 0;
-            encoding.read(text, |symbol| {
-                is_malformed |= symbol.is_malformed;
-                if let Some(code) = repair.apply(&symbol) {
-                    codes.push(code as i32);
-                    starts.push(start as i64);
+        let texts = ctx.input(0)?.slice::<TString>()?;
+        let mut blocks: Vec<Decoded> = Vec::new();
+        blocks.resize_with(texts.len().div_ceil(GRAIN), Decoded::default);
+        chunks_mut(ctx.par(), &mut blocks, 1, |first, blocks| {
+            let texts = texts[first * GRAIN..].chunks(GRAIN);
+            for (block, texts) in blocks.iter_mut().zip(texts) {
+                for text in texts {
+                    block.add(text, encoding, &repair, has_starts);
                 }
-                start += symbol.bytes;
-            });
-            splits.push(codes.len() as i64);
-        }
+            }
+        });
+        let count: usize = blocks.iter().map(|block| block.codes.len()).sum();
         ensure!(
-            codes.len() < i32::MAX as usize,
+            count < i32::MAX as usize,
             invalid_argument,
-            "char_values size exceeds maximum capacity of SPLITS_TYPE: {}",
-            codes.len()
+            "char_values size exceeds maximum capacity of SPLITS_TYPE: {count}"
         );
-        if is_malformed && repair.is_strict {
+        if repair.is_strict && blocks.iter().any(|block| block.is_malformed) {
             return Err(malformed());
         }
-        let count = Shape::vector(splits.len());
-        ctx.set(0, from_integers(&splits, splits_type, count)?);
-        ctx.set(1, Tensor::from_vec(Shape::vector(codes.len()), codes)?);
-        ctx.set(2, Tensor::from_vec(Shape::vector(starts.len()), starts)?);
+        let counts = blocks.iter().flat_map(|block| &block.counts);
+        let ends = counts.scan(0, |end, count| {
+            *end += *count as i64;
+            Some(*end)
+        });
+        let splits: Vec<i64> = std::iter::once(0).chain(ends).collect();
+        let row_splits = from_integers(&splits, splits_type, Shape::vector(splits.len()))?;
+        let codes = joined(blocks.iter().map(|block| &block.codes[..]), count)?;
+        let starts = match has_starts {
+            true => Some(joined(blocks.iter().map(|block| &block.starts[..]), count)?),
+            false => None,
+        };
+        ctx.set(0, row_splits);
+        ctx.set(1, codes);
+        if let Some(starts) = starts {
+            ctx.set(2, starts);
+        }
         Ok(())
     })
+}
+
+/// What some neighbouring texts consist of.
+#[derive(Default)]
+struct Decoded {
+    codes: Vec<i32>,
+    /// Where in its text each begins, if that is asked for.
+    starts: Vec<i64>,
+    /// How many each text has.
+    counts: Vec<usize>,
+    is_malformed: bool,
+}
+
+impl Decoded {
+    fn add(&mut self, text: &[u8], encoding: Encoding, repair: &Repair, has_starts: bool) {
+        let (before, mut start) = (self.codes.len(), 0);
+        encoding.read(text, |symbol| {
+            self.is_malformed |= symbol.is_malformed;
+            if let Some(code) = repair.apply(&symbol) {
+                self.codes.push(code as i32);
+                if has_starts {
+                    self.starts.push(start as i64);
+                }
+            }
+            start += symbol.bytes;
+        });
+        self.counts.push(self.codes.len() - before);
+    }
+}
+
+/// A vector of all parts.
+fn joined<'a, T: Element + Copy>(
+    parts: impl Iterator<Item = &'a [T]>,
+    count: usize,
+) -> Result<Tensor> {
+    let mut out = Tensor::new(T::DTYPE, Shape::vector(count))?;
+    let mut rest = out.slice_mut::<T>()?;
+    for part in parts {
+        let (to, behind) = rest.split_at_mut(part.len());
+        to.copy_from_slice(part);
+        rest = behind;
+    }
+    Ok(out)
 }

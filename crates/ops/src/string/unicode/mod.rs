@@ -13,7 +13,7 @@ pub(super) mod transcode;
 use tensorfleet_graph::{Exactness, Gradient, OpDef};
 use tensorfleet_kernel::Attrs;
 use tensorfleet_status::{Result, Status, ensure, invalid_argument};
-use tensorfleet_tensor::Bytes;
+use tensorfleet_tensor::TString;
 
 use encoding::Symbol;
 
@@ -97,7 +97,7 @@ impl Writing {
 
     /// The text of these code points, none above the largest. Surrogates, which only a replacement can be, are written as they
     /// are where the encoding has a way to.
-    fn text(self, codes: &[u32]) -> Bytes {
+    fn text(self, codes: &[u32]) -> TString {
         let mut out = Vec::with_capacity(codes.len());
         for code in codes {
             let character = char::from_u32(*code);
