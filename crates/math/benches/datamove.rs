@@ -243,6 +243,7 @@ fn movement(bench: &Bench) {
 const ROWS: usize = 26_624;
 const WIDTH: usize = 64;
 const TABLE: usize = 1_000_000;
+const LINE: usize = 64;
 
 fn row_indices() -> Vec<i32> {
     let philox = Philox::new(5, 5);
@@ -251,10 +252,21 @@ fn row_indices() -> Vec<i32> {
     indices
 }
 
+/// Room for `len` bytes at an address as tensors have it.
+fn bytes(len: usize) -> Vec<u8> {
+    vec![1; len + LINE]
+}
+
+fn aligned(bytes: &mut [u8]) -> &mut [u8] {
+    let skipped = bytes.as_ptr().align_offset(LINE);
+    let len = bytes.len() - LINE;
+    &mut bytes[skipped..][..len]
+}
+
 fn rows(bench: &Bench) {
     let indices = row_indices();
-    let mut table = vec![1_u8; TABLE * WIDTH * 4];
-    let mut updates = vec![0_u8; ROWS * WIDTH * 4];
+    let (mut table, mut updates) = (bytes(TABLE * WIDTH * 4), bytes(ROWS * WIDTH * 4));
+    let (table, updates) = (aligned(&mut table), aligned(&mut updates));
     let shape = Gather {
         batch: 1,
         outer: 1,
@@ -267,9 +279,9 @@ fn rows(bench: &Bench) {
             par,
             4,
             shape,
-            black_box(&table),
+            black_box(table),
             &indices,
-            black_box(&mut updates),
+            black_box(updates),
         )
         .unwrap();
     });
@@ -277,14 +289,13 @@ fn rows(bench: &Bench) {
         scatter_update_bytes(
             par,
             4,
-            black_box(&mut table),
+            black_box(table),
             WIDTH,
             &indices,
-            black_box(&updates),
+            black_box(updates),
         )
         .unwrap();
     });
-    drop((table, updates));
     let mut table = vec![1.0_f32; TABLE * WIDTH];
     let updates = vec![0.5_f32; ROWS * WIDTH];
     bench.run("rows/scatter_add f32 26624x64 of 1M", |par| {

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::movement::prefetch::prefetch_at;
+
 /// A borrowed mutable slice from which tasks take pieces that nobody else has.
 ///
 /// Where pieces are plain ranges, the splitters of [`crate::par`] do this safely; this is for rows picked by index and for loops
@@ -12,7 +14,7 @@ pub(crate) struct Disjoint<'a, T> {
     borrow: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: the only access is `slice`, whose callers keep pieces apart, so sharing it sends `T`s between threads, no more.
+// SAFETY: the only access is by `slice`, whose callers keep pieces apart, so sharing it sends `T`s between threads, no more.
 unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
 
 impl<'a, T> Disjoint<'a, T> {
@@ -39,5 +41,12 @@ impl<'a, T> Disjoint<'a, T> {
         let first = unsafe { self.base.add(offset) };
         // SAFETY: the piece is inside the slice and the caller keeps it exclusive; the borrow outlives it.
         unsafe { std::slice::from_raw_parts_mut(first, len) }
+    }
+
+    /// Asks the memory system for the elements from `offset` on, `len` of them, whoever may have them.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, offset: usize, len: usize) {
+        let first = self.base.wrapping_add(offset);
+        prefetch_at(first.cast(), len * size_of::<T>());
     }
 }

@@ -31,7 +31,6 @@ pub(crate) mod scatter;
 mod sized;
 #[cfg(target_arch = "x86_64")]
 mod squares;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod top_k;
