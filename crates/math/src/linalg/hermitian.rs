@@ -9,8 +9,8 @@ use crate::num::isa::{Isa, multiversion};
 /// Steps for each eigenvalue; two or three are enough for numbers that are finite.
 const STEPS: usize = 60;
 
-/// Eigenvalues in ascending order and, if wanted, the eigenvectors as columns. Only the lower triangle is read. `None` if the
-/// iteration does not end, as for numbers that are not finite.
+/// Eigenvalues in ascending order and, if wanted, the eigenvectors as columns. Only the lower triangle is read, and of its
+/// diagonal only what is real. `None` if the iteration does not end, as for numbers that are not finite.
 pub fn eigen<T: Scalar>(a: &[T], n: usize, with_vectors: bool) -> Option<(Vec<f64>, Vec<T>)> {
     let lower = || (0..n).flat_map(|row| &a[row * n..row * n + row + 1]);
     if n > 1 && lower().any(|x| !x.norm().is_finite()) {
@@ -24,6 +24,9 @@ pub fn eigen<T: Scalar>(a: &[T], n: usize, with_vectors: bool) -> Option<(Vec<f6
             *whole.at_mut(row, col) = value;
             *whole.at_mut(col, row) = value.conj();
         }
+        // Numbers on the diagonal equal their conjugates: what is imaginary there is not part of the matrix.
+        let real = whole.at(row, row).real();
+        *whole.at_mut(row, row) = T::of(real);
     }
     let (mut three, mut vectors) = three_diagonals(&mut whole, n, with_vectors);
     if !diagonalize(&mut three, vectors.as_mut()) {
@@ -176,6 +179,16 @@ mod tests {
         assert!((values[0] - 1.0).abs() < 1e-12 && (values[1] - 4.0).abs() < 1e-12);
         let back = rebuilt(&values, &v);
         assert!(back.iter().zip(&a).all(|(x, y)| (x - y).norm() < 1e-12));
+    }
+
+    #[test]
+    fn only_the_real_part_of_the_diagonal_is_read() {
+        let c = |re: f64, im: f64| Complex128::new(re, im);
+        let a = [c(2.0, 0.5), c(9.0, 9.0), c(1.0, 1.0), c(3.0, -2.0)];
+        for with_vectors in [true, false] {
+            let (values, _) = eigen(&a, 2, with_vectors).unwrap();
+            assert!((values[0] - 1.0).abs() < 1e-12 && (values[1] - 4.0).abs() < 1e-12);
+        }
     }
 
     fn rebuilt(values: &[f64], v: &[Complex128]) -> Vec<Complex128> {
