@@ -121,6 +121,27 @@ fn dequeue_many_collects_more_than_fits() {
 }
 
 #[test]
+fn what_leaves_a_priority_queue_together_is_in_order() {
+    let session = Arc::new(session(&graph(
+        "q = PriorityQueueV2() {component_types=[DT_INT32], shapes=[[]]}
+         p = Placeholder() {dtype=DT_INT64, shape=[]}
+         x = int32[]{0}
+         put = QueueEnqueueV2(q, [p, x])
+         n = int32[]{3}
+         many = QueueDequeueManyV2(q, n) {component_types=[DT_INT64, DT_INT32]}",
+    )));
+    let other = session.clone();
+    let many = spawn(move || other.run(&[], &["many:0"], &[]));
+    for priority in [7i64, 3, 5] {
+        a_moment();
+        let fed = [("p:0", Tensor::scalar(priority))];
+        session.run(&fed, &[], &["put"]).unwrap();
+    }
+    let run = many.join().unwrap().unwrap();
+    assert_eq!(run[0].slice::<i64>().unwrap(), [3, 5, 7]);
+}
+
+#[test]
 fn waiting_dequeues_are_served_in_order() {
     let queue = Queue::new();
     let first = queue.later(|queue| queue.many("many:0", 3));

@@ -324,6 +324,10 @@ impl Queue {
             }
             *wanted = size + had;
         }
+        // What leaves a priority queue together is in order, which parts that were taken one after the other would not be.
+        if self.spec.kind == Kind::Priority && self.available(state) < *wanted {
+            return Progress::None;
+        }
         let before = taken.len();
         while *wanted > 0 && self.available(state) > 0 {
             taken.extend(state.store.pop());
