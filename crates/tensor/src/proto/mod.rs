@@ -70,19 +70,12 @@ fn decode(proto: &TensorProto, nesting: usize) -> Result<Tensor> {
     content::decode(&proto.tensor_content, dtype, shape, nesting)
 }
 
-/// A tensor of `shape` whose elements are `values`, the last one repeated; zeros if there are none.
+/// A tensor of `shape` whose elements are `values`, the last one repeated; zeros if there are none. Values that are too many
+/// are ignored, as TensorFlow's clients write one for a string tensor without elements.
 fn fill<T: crate::Element>(
     shape: Shape,
     values: impl ExactSizeIterator<Item = T>,
 ) -> Result<Tensor> {
-    let elements = shape.elements();
-    if values.len() > elements {
-        return Err(invalid_argument!(
-            "{} values given for a {} tensor of shape {shape}",
-            values.len(),
-            T::DTYPE
-        ));
-    }
     let mut tensor = Tensor::new(T::DTYPE, shape)?;
     let slots = tensor.slice_mut::<T>()?;
     let mut last = T::default();
