@@ -150,6 +150,12 @@ pub fn batch_norm_grad<T: NormElement>(
     for channels in [norm.scale, norm.mean, norm.variance] {
         assert_eq!(channels.len(), layout.channels, "channels");
     }
+    if x.is_empty() {
+        // The statistics of nothing are no numbers, but nothing depends on them.
+        scale_backprop.fill(0.0);
+        offset_backprop.fill(0.0);
+        return;
+    }
     let totals = sums::<T, Products>(par, layout, x, y_backprop, norm.mean);
     let count = layout.per_channel().max(1) as f64;
     let mut terms = Vec::with_capacity(layout.channels);

@@ -40,6 +40,11 @@ pub(crate) static OPS: [OpDef; 4] = [
                 &[x(&[2, 2], &[0.0, 1.0, 1.0, 0.0])],
                 &[x(&[], &[-1.0]), x(&[], &[0.0])],
             ),
+            ex(
+                "without bounds",
+                &[f32s(&[2, 2], &[f64::INFINITY, 1.0, 1.0, -1.0])],
+                &[f32s(&[], &[-1.0]), f32s(&[], &[f64::INFINITY])],
+            ),
             ex_ref(
                 "two of them",
                 &[],
@@ -170,6 +175,8 @@ fn sign_and_log<S: Carried>(lu: &Lu<S>) -> (S, f64) {
         let size = pivot.norm();
         let turn = if size == 0.0 {
             S::ZERO
+        } else if size.is_infinite() {
+            S::of(pivot.real().signum())
         } else {
             pivot / S::of(size)
         };

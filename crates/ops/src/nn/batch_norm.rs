@@ -105,6 +105,16 @@ const TRAINING: &[Script] = &[
         &["fetch bn, bn:1, bn:2 => ?", "fetch g, g:1, g:2 => ?"],
     ),
     script(
+        "nothing to normalise",
+        "x = float[0,2,2,2]{}
+         scale = float[2]{1, 2}
+         offset = float[2]{0.5, -1}
+         none = float[0]{}
+         bn = FusedBatchNormV3(x, scale, offset, none, none) {epsilon=0.001, is_training=true}
+         g = FusedBatchNormGradV3(x, x, scale, bn:3, bn:4, bn:5) {epsilon=0.001, is_training=true}",
+        &["fetch g, g:1, g:2 => float[0,2,2,2]{}; float[2]{0, 0}; float[2]{0, 0}"],
+    ),
+    script(
         "shapes must fit",
         "x = float[1,2,2,2]{1}
          scale = float[1]{2}
