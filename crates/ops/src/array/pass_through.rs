@@ -3,12 +3,13 @@
 //! TensorFlow: StopGradient, PreventGradient, Snapshot, GuaranteeConst (input: T) -> output: T;
 //! PlaceholderWithDefault(input: dtype) -> output: dtype. An unfed `PlaceholderWithDefault` is its input.
 
-use tensorfleet_graph::example::{ex, ex_attrs, strs, x};
+use tensorfleet_graph::example::{ex, ex_attrs, script, strs, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Cost, Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::Result;
+use tensorfleet_status::{Result, ensure};
+use tensorfleet_tensor::DType;
 
 use crate::types::PLAIN;
 
@@ -35,6 +36,13 @@ pub(crate) static OPS: [OpDef; 5] = [
     OpDef {
         name: "GuaranteeConst",
         stateful: true,
+        kernels: &[cpu(&[], build_constant)],
+        scripts: &[script(
+            "a variable is none",
+            "v = VarHandleOp() {dtype=DT_FLOAT, shape=[], shared_name='v'}
+             same = GuaranteeConst(v)",
+            &["run same fails INVALID_ARGUMENT Input tensor cannot be a resource variable handle."],
+        )],
         ..PASS
     },
     OpDef {
@@ -87,6 +95,20 @@ fn infer_placeholder(ctx: &mut InferCtx<'_>) -> Result<()> {
 
 fn gradient(g: &mut GradCtx<'_>) -> Result<InputGrads> {
     dense(g.grad(0)?)
+}
+
+/// A handle stays the same, but what it names does not.
+fn build_constant(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        let tensor = ctx.take(0)?;
+        ensure!(
+            tensor.dtype() != DType::Resource,
+            invalid_argument,
+            "Input tensor cannot be a resource variable handle."
+        );
+        ctx.set(0, tensor);
+        Ok(())
+    })
 }
 
 fn build(_: &NodeInfo) -> Result<AnyKernel> {

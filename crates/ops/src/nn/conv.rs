@@ -11,7 +11,7 @@ use tensorfleet_math::gemm::Epilogue;
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument, unimplemented};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
-use super::conv_attrs::four;
+use super::conv_attrs::{explicit_padding, four};
 use super::conv2d::{WITH_INT, output_shape};
 use super::conv3d::{Attrs3d, volume_convolved};
 use crate::by_float;
@@ -159,22 +159,9 @@ impl General {
 
     /// The padding of images.
     fn image_padding(&self) -> Result<Padding> {
-        let Padding::Explicit(_) = self.padding else {
-            return Ok(self.padding);
-        };
-        let sizes: Option<Vec<usize>> = self
-            .explicit
-            .iter()
-            .map(|pad| usize::try_from(*pad).ok())
-            .collect();
-        match sizes.as_deref() {
-            Some(&[0, 0, top, bottom, left, right, 0, 0]) => {
-                Ok(Padding::Explicit([[top, bottom], [left, right]]))
-            }
-            _ => Err(invalid_argument!(
-                "explicit_paddings attribute must contain 8 values, none negative and those of the batch and depth dimensions zero, got {:?}",
-                self.explicit
-            )),
+        match self.padding {
+            Padding::Explicit(_) => explicit_padding(&self.explicit),
+            other => Ok(other),
         }
     }
 }

@@ -107,27 +107,34 @@ pub(super) fn padding(attrs: &Attrs) -> Result<Padding> {
         &[]
     };
     match attrs.str("padding")? {
-        "EXPLICIT" => {
-            let [0, 0, top, bottom, left, right, 0, 0] = *explicit else {
-                return Err(invalid_argument!(
-                    "explicit_paddings attribute must contain 8 values, those of the batch and depth dimensions zero, got {explicit:?}"
-                ));
-            };
-            let size = |value: i64| {
-                usize::try_from(value).map_err(|_| {
-                    invalid_argument!("explicit paddings must be nonnegative, got {value}")
-                })
-            };
-            Ok(Padding::Explicit([
-                [size(top)?, size(bottom)?],
-                [size(left)?, size(right)?],
-            ]))
-        }
+        "EXPLICIT" => explicit_padding(explicit),
         _ if !explicit.is_empty() => Err(invalid_argument!(
             "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
         )),
         "SAME" => Ok(Padding::Same),
         _ => Ok(Padding::Valid),
+    }
+}
+
+/// Rows and columns that are told one by one, before and behind each of four dimensions.
+pub(super) fn explicit_padding(values: &[i64]) -> Result<Padding> {
+    let sizes: Option<Vec<usize>> = values
+        .iter()
+        .map(|value| usize::try_from(*value).ok())
+        .collect();
+    match (values.len(), sizes.as_deref()) {
+        (8, Some(&[0, 0, top, bottom, left, right, 0, 0])) => {
+            Ok(Padding::Explicit([[top, bottom], [left, right]]))
+        }
+        (8, Some(_)) => Err(invalid_argument!(
+            "Nonzero explicit padding in the batch or depth dimensions is not supported"
+        )),
+        (8, None) => Err(invalid_argument!(
+            "All elements of explicit_paddings must be nonnegative, got {values:?}"
+        )),
+        (count, _) => Err(invalid_argument!(
+            "explicit_paddings attribute must contain 8 values, but got: {count}"
+        )),
     }
 }
 

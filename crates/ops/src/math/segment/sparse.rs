@@ -283,6 +283,8 @@ fn build_of<T: Element + SegmentElement>(op: Segment) -> Result<AnyKernel> {
             _ => None,
         };
         let count = count_sorted(&ids, limit)?;
+        // A shape that is too large is told before indices that are wrong, as TensorFlow does.
+        let shape = data.shape().with_dim(0, count as i64)?;
         check_indices(&indices, data.shape().dim(0)).map_err(|bad| {
             invalid_argument!(
                 "Bad: indices[{}] == {} out of range [0, {})",
@@ -291,7 +293,6 @@ fn build_of<T: Element + SegmentElement>(op: Segment) -> Result<AnyKernel> {
                 data.shape().dim(0)
             )
         })?;
-        let shape = data.shape().with_dim(0, count as i64)?;
         let row = shape.elements_in(1..shape.rank());
         let mut out = ctx.allocate(T::DTYPE, shape)?;
         let rows = Rows::Picked(data.slice::<T>()?, &indices);

@@ -69,6 +69,17 @@ pub(crate) static OPS: [OpDef; 4] = [
                 "segment_ids[2] = 4 is out of range [0, 4)",
             ),
             ex_err(
+                "id of a matrix out of range",
+                &[],
+                &[
+                    x(&[2, 2], &[1.0]),
+                    i32s(&[2, 2], &[0, 1, 4, 1]),
+                    i32s(&[], &[4]),
+                ],
+                Code::InvalidArgument,
+                "segment_ids[1,0] = 4 is out of range [0, 4)",
+            ),
+            ex_err(
                 "shapes do not fit",
                 &[],
                 &[x(&[3, 2], &[1.0]), i32s(&[2], &[0, 1]), i32s(&[], &[4])],
@@ -252,8 +263,16 @@ fn checked_ids(ctx: &KernelCtx<'_>, count: usize, row: usize) -> Result<Vec<usiz
     if row > 0
         && let Some(at) = ids.iter().position(|id| is_bad(*id))
     {
+        let shape = ctx.input(1)?.shape();
+        let place: Vec<String> = (shape.strides().iter().zip(shape.iter()))
+            .map(|(stride, dim)| (at / stride % *dim as usize).to_string())
+            .collect();
+        let place = match place.as_slice() {
+            [] => String::new(),
+            place => format!("[{}]", place.join(",")),
+        };
         return Err(invalid_argument!(
-            "segment_ids[{at}] = {} is out of range [0, {count})",
+            "segment_ids{place} = {} is out of range [0, {count})",
             ids[at]
         ));
     }
