@@ -79,7 +79,15 @@ impl RunMetadata {
             thread: 0,
             outputs: Vec::new(),
         };
-        let all = std::iter::once(&began).chain(&self.nodes);
+        // Transfers between devices are left out, as TensorFlow's executor does.
+        let is_transfer = |timing: &&NodeTiming| {
+            matches!(
+                timing.op.as_str(),
+                "_Send" | "_Recv" | "_HostSend" | "_HostRecv"
+            )
+        };
+        let nodes = self.nodes.iter().filter(|timing| !is_transfer(timing));
+        let all = std::iter::once(&began).chain(nodes);
         let node_stats = all.map(|timing| self.node_stats(timing)).collect();
         StepStats {
             dev_stats: vec![DeviceStepStats {
