@@ -1,8 +1,12 @@
 //! Calls of functions by their name, rewritten as the ops that call functions.
 
 use tensorfleet_kernel::{AttrList, AttrValue, Attrs, FuncRef};
+use tensorfleet_proto::attr_value;
 
 use crate::graph::{Graph, NodeId};
+
+/// The attribute of functions and calls that are to stay calls.
+const NOINLINE: &str = "_noinline";
 
 impl Graph {
     /// Turns nodes whose op is a function into `PartitionedCall`, or `StatefulPartitionedCall` if it has effects: the
@@ -42,6 +46,12 @@ impl Graph {
             if name.starts_with('_') {
                 attrs.set(name.clone(), value.clone());
             }
+        }
+        // What the function says of itself holds for its calls.
+        if let Some(value) = function.def().attr.get(NOINLINE)
+            && matches!(value.value, Some(attr_value::Value::B(true)))
+        {
+            attrs.set(NOINLINE, AttrValue::B(true));
         }
         for def in &op.signature.attrs {
             if let (None, Some(default)) = (attrs.get(&def.name), &def.default) {

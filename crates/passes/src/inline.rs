@@ -16,20 +16,43 @@ use crate::stand_ins::StandIns;
 /// The op that calls the gradient of a function.
 const GRADIENT: &str = "SymbolicGradient";
 
+/// Ops that have to do with state, but leave nothing behind that anybody could see.
+const READS: &[&str] = &[
+    "VarHandleOp",
+    "ReadVariableOp",
+    "VarIsInitializedOp",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "Variable",
+    "VariableV2",
+];
+
 /// Recursion deeper than this is left to run as calls.
 const MAX_DEPTH: usize = 24;
 
 /// Replaces calls by bodies, again and again until none is left or recursion is too deep.
-pub fn inline(graph: Graph, roots: &Roots) -> Result<Graph> {
-    inline_some(graph, roots, false)
+///
+/// A call that runs has all of its effects, whatever of its results is wanted: what has effects becomes a root.
+///
+/// With `lowers`, functional control flow becomes Switch, Merge and frames on the way, where the client asked for it.
+pub fn inline(mut graph: Graph, roots: &mut Roots, lowers: bool) -> Result<Graph> {
+    if lowers {
+        graph = lower(graph, roots)?;
+    }
+    inline_some(graph, roots, false, lowers)
 }
 
 /// Inlines only calls of gradients, and what calls them: these have no body until then.
-pub(crate) fn inline_gradients(graph: Graph, roots: &Roots) -> Result<Graph> {
-    inline_some(graph, roots, true)
+pub(crate) fn inline_gradients(graph: Graph, roots: &mut Roots) -> Result<Graph> {
+    inline_some(graph, roots, true, false)
 }
 
-fn inline_some(mut graph: Graph, roots: &Roots, only_gradients: bool) -> Result<Graph> {
+fn inline_some(
+    mut graph: Graph,
+    roots: &mut Roots,
+    only_gradients: bool,
+    lowers: bool,
+) -> Result<Graph> {
     for _ in 0..MAX_DEPTH {
         let calls: Vec<NodeId> = graph
             .nodes()
@@ -54,11 +77,12 @@ fn inline_some(mut graph: Graph, roots: &Roots, only_gradients: bool) -> Result<
         });
         let mut stand_ins = StandIns::default();
         for call in calls {
-            inline_call(&mut graph, call, frames, &mut stand_ins)?;
+            let effects = inline_call(&mut graph, call, frames, &mut stand_ins)?;
+            roots.add(&graph, effects);
         }
         stand_ins.connect(&mut graph)?;
         graph = prune(&graph, roots.ids(&graph))?;
-        if !only_gradients {
+        if lowers {
             graph = lower(graph, roots)?;
         }
     }
@@ -83,11 +107,8 @@ fn callee(node: &Node) -> Option<FuncRef> {
     if node.op_name() == GRADIENT {
         return node.attrs.func("f").ok().cloned();
     }
-    if node
-        .attrs
-        .get("_noinline")
-        .is_some_and(|value| matches!(value, AttrValue::B(true)))
-    {
+    let is_set = |attrs: &Attrs| matches!(attrs.get("_noinline"), Some(AttrValue::B(true)));
+    if is_set(&node.attrs) {
         return None;
     }
     match node.op_name() {
@@ -102,23 +123,23 @@ fn callee(node: &Node) -> Option<FuncRef> {
 /// Copies the body of one call into the graph; its results stand in for those of the call.
 ///
 /// What waits for the call waits for all of its results and effects; what the call waits for, its
-/// first nodes wait for.
+/// first nodes wait for. Gives the nodes with effects.
 fn inline_call(
     graph: &mut Graph,
     call: NodeId,
     in_control_flow: bool,
     stand_ins: &mut StandIns,
-) -> Result<()> {
+) -> Result<Vec<NodeId>> {
     let node = graph.node(call).clone();
     let Some(func) = callee(&node) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let library = graph.library().clone();
     let registry = graph.registry().clone();
     let body = match library.get(&func.name) {
         _ if node.op_name() == GRADIENT => FunctionBody::gradient(&func, &registry, &library)?,
         Some(function) => FunctionBody::instantiate(function, &func.attrs, &registry, &library)?,
-        None => return Ok(()),
+        None => return Ok(Vec::new()),
     };
     // Gradients of conditionals and loops inside come with functions of their own.
     graph.set_library(body.graph.library().clone());
@@ -142,6 +163,7 @@ fn inline_call(
         moved[arg.index()] = args.get(position).copied();
     }
     let mut ends: SmallVec<[NodeId; 1]> = SmallVec::new();
+    let mut effects = Vec::new();
     let mut results: Vec<Output> = vec![Output::from(call); body.rets.len()];
     let mut back_edges = Vec::new();
     for id in body.graph.topological_order()? {
@@ -190,6 +212,10 @@ fn inline_call(
         )?;
         if inner.is_stateful() || body.control_rets.contains(&id) {
             ends.push(copy);
+            // A gradient's body repeats the function's, whose effects are not to be had twice.
+            if node.op_name() != GRADIENT && !READS.contains(&inner.op_name()) {
+                effects.push(copy);
+            }
         }
         moved[id.index()] = Some(Output::from(copy));
     }
@@ -207,7 +233,7 @@ fn inline_call(
         ends.extend(before.node);
     }
     stand_ins.insert(call, results, ends);
-    Ok(())
+    Ok(effects)
 }
 
 fn copied(moved: &[Option<Output>], source: Output) -> Option<Output> {

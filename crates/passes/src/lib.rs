@@ -41,8 +41,10 @@ pub use unread::drop_unread;
 /// Which passes [`optimize`] runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassOptions {
-    /// Replace calls by the bodies they call, and functional control flow by Switch, Merge and frames.
+    /// Replace calls by the bodies they call, and functional control flow by Switch, Merge and frames if `lower`.
     pub inline: bool,
+    /// Replace functional control flow where the client asked for it; otherwise it runs as calls.
+    pub lower: bool,
     /// Compute what depends on constants only.
     pub fold: bool,
     /// Merge nodes that compute the same, and skip identities.
@@ -55,6 +57,7 @@ impl PassOptions {
     /// Everything.
     pub const ALL: PassOptions = PassOptions {
         inline: true,
+        lower: true,
         fold: true,
         dedupe: true,
         unread: true,
@@ -62,6 +65,7 @@ impl PassOptions {
     /// Nothing.
     pub const NONE: PassOptions = PassOptions {
         inline: false,
+        lower: false,
         fold: false,
         dedupe: false,
         unread: false,
@@ -75,14 +79,16 @@ pub fn optimize(
     options: PassOptions,
     env: &Arc<StepEnv>,
 ) -> Result<Graph> {
+    let mut roots = roots.clone();
     if !graph.library().is_empty() {
         graph.name_calls();
     }
     if options.inline && !graph.library().is_empty() {
-        graph = inline(lower(graph, roots)?, roots)?;
+        graph = inline(graph, &mut roots, options.lower)?;
     } else if !graph.library().is_empty() {
-        graph = inline::inline_gradients(graph, roots)?;
+        graph = inline::inline_gradients(graph, &mut roots)?;
     }
+    let roots = &roots;
     if options.unread {
         graph = drop_unread(graph, roots)?;
     }

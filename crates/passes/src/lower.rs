@@ -84,15 +84,17 @@ struct Adder<'a> {
 }
 
 impl Adder<'_> {
+    /// A node called `name`, as TensorFlow calls it.
     fn add(
         &mut self,
         op: &str,
+        name: &str,
         attrs: Attrs,
         inputs: SmallVec<[Output; 2]>,
         control: SmallVec<[NodeId; 1]>,
     ) -> Result<NodeId> {
         let entry = self.graph.registry().find(op)?.clone();
-        let name = self.graph.unique_name(&format!("{}/{op}", self.prefix));
+        let name = self.graph.unique_name(&format!("{}/{name}", self.prefix));
         self.graph
             .add(name, entry, attrs, inputs, control, self.device.clone())
     }
@@ -100,6 +102,7 @@ impl Adder<'_> {
     fn typed(
         &mut self,
         op: &str,
+        name: &str,
         dtype: DType,
         inputs: SmallVec<[Output; 2]>,
         control: SmallVec<[NodeId; 1]>,
@@ -109,11 +112,12 @@ impl Adder<'_> {
         if op == "Merge" {
             attrs.set("N", AttrValue::I(inputs.len() as i64));
         }
-        self.add(op, attrs, inputs, control)
+        self.add(op, name, attrs, inputs, control)
     }
 
     fn call(
         &mut self,
+        name: &str,
         func: &FuncRef,
         stateful: bool,
         args: Vec<Output>,
@@ -135,7 +139,7 @@ impl Adder<'_> {
         } else {
             "PartitionedCall"
         };
-        self.add(op, attrs, args.into_iter().collect(), control)
+        self.add(op, name, attrs, args.into_iter().collect(), control)
     }
 }
 
@@ -154,7 +158,7 @@ fn lower_branches(graph: &mut Graph, node: &Node, branches: &[FuncRef]) -> Resul
     let selector = node.inputs[0];
     let is_if = node.input_types[0].dtype == DType::Bool;
     let count = branches.len();
-    let switch = |add: &mut Adder<'_>, data: Output, dtype: DType| -> Result<NodeId> {
+    let switch = |add: &mut Adder<'_>, name: &str, data: Output, dtype: DType| -> Result<NodeId> {
         let mut attrs = Attrs::new();
         attrs.set("T", dtype.into());
         if !is_if {
@@ -162,29 +166,39 @@ fn lower_branches(graph: &mut Graph, node: &Node, branches: &[FuncRef]) -> Resul
         }
         add.add(
             if is_if { "Switch" } else { "_SwitchN" },
+            name,
             attrs,
             smallvec![data, selector],
             node.control_inputs.clone(),
         )
     };
-    let pivots = switch(&mut add, selector, node.input_types[0].dtype)?;
+    let pivots = if is_if { "switch_pred" } else { "branch_index" };
+    let pivots = switch(&mut add, pivots, selector, node.input_types[0].dtype)?;
     let mut switched = Vec::new();
     for (input, port) in node.inputs.iter().zip(&node.input_types).skip(1) {
-        switched.push(switch(&mut add, *input, port.dtype)?);
+        switched.push(switch(&mut add, "switch", *input, port.dtype)?);
     }
     let mut calls = Vec::new();
     let mut done: SmallVec<[Output; 2]> = SmallVec::new();
     for (index, branch) in branches.iter().enumerate() {
+        let (pivot, call) = match (is_if, index) {
+            (true, 0) => ("pivot_f".to_owned(), "else".to_owned()),
+            (true, _) => ("pivot_t".to_owned(), "then".to_owned()),
+            _ => (format!("pivot_{index}"), format!("branch{index}")),
+        };
         let pivot = add.typed(
             "Identity",
+            &pivot,
             node.input_types[0].dtype,
             smallvec![pivots.output(index)],
             SmallVec::new(),
         )?;
         let args = switched.iter().map(|switch| switch.output(index)).collect();
-        let call = add.call(branch, stateful, args, &node.output_types, smallvec![pivot])?;
+        let control = smallvec![pivot];
+        let call = add.call(&call, branch, stateful, args, &node.output_types, control)?;
         done.push(Output::from(add.typed(
             "Identity",
+            "done",
             node.input_types[0].dtype,
             smallvec![Output::from(pivot)],
             smallvec![call],
@@ -196,12 +210,14 @@ fn lower_branches(graph: &mut Graph, node: &Node, branches: &[FuncRef]) -> Resul
         let merged = calls.iter().map(|call| call.output(port)).collect();
         outputs.push(Output::from(add.typed(
             "Merge",
+            if is_if { "output" } else { "merge" },
             wanted.dtype,
             merged,
             SmallVec::new(),
         )?));
     }
-    let end = add.typed("Merge", node.input_types[0].dtype, done, SmallVec::new())?;
+    let dtype = node.input_types[0].dtype;
+    let end = add.typed("Merge", "branch_executed", dtype, done, SmallVec::new())?;
     Ok(Lowered {
         outputs,
         waits: smallvec![end],
@@ -230,7 +246,7 @@ fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
         attrs.set("parallel_iterations", AttrValue::I(parallel));
         attrs.set("is_constant", AttrValue::B(constant[index]));
         let control = node.control_inputs.clone();
-        let enter = Output::from(add.add("Enter", attrs, smallvec![*input], control)?);
+        let enter = Output::from(add.add("Enter", "enter", attrs, smallvec![*input], control)?);
         if constant[index] {
             values.push(enter);
             continue;
@@ -238,6 +254,7 @@ fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
         // The second input is the back edge; it is connected below.
         let merge = add.typed(
             "Merge",
+            "merge",
             port.dtype,
             smallvec![enter, enter],
             SmallVec::new(),
@@ -248,13 +265,21 @@ fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
     let loop_cond = {
         let result = [DType::Bool.into()];
         let control = smallvec![merges[0]];
-        let test = Output::from(add.call(&cond, stateful, values.clone(), &result, control)?);
-        Output::from(add.add("LoopCond", Attrs::new(), smallvec![test], SmallVec::new())?)
+        let test =
+            Output::from(add.call("cond", &cond, stateful, values.clone(), &result, control)?);
+        let inputs = smallvec![test];
+        Output::from(add.add(
+            "LoopCond",
+            "LoopCond",
+            Attrs::new(),
+            inputs,
+            SmallVec::new(),
+        )?)
     };
     let mut switches = Vec::new();
     for (value, port) in values.iter().zip(&node.input_types) {
         let inputs = smallvec![*value, loop_cond];
-        switches.push(add.typed("Switch", port.dtype, inputs, SmallVec::new())?);
+        switches.push(add.typed("Switch", "switch", port.dtype, inputs, SmallVec::new())?);
     }
     let first = constant.iter().position(|is_constant| !is_constant);
     let first = first.unwrap_or(0);
@@ -264,17 +289,25 @@ fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
         (switches[first], node.input_types[first].dtype)
     } else {
         let inputs = smallvec![loop_cond, loop_cond];
-        let turn = add.typed("Switch", DType::Bool, inputs, SmallVec::new())?;
+        let turn = add.typed("Switch", "turn", DType::Bool, inputs, SmallVec::new())?;
         (turn, DType::Bool)
     };
     let pivot = add.typed(
         "Identity",
+        "loop_body_control",
         dtype,
         smallvec![turn.output(1)],
         SmallVec::new(),
     )?;
     let args = switches.iter().map(|switch| switch.output(1)).collect();
-    let run = add.call(&body, stateful, args, &node.output_types, smallvec![pivot])?;
+    let run = add.call(
+        "body",
+        &body,
+        stateful,
+        args,
+        &node.output_types,
+        smallvec![pivot],
+    )?;
     let mut outputs = Vec::new();
     let mut exits = SmallVec::new();
     let mut back_edges = merges.into_iter();
@@ -282,7 +315,7 @@ fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
         if constant[index] {
             // The value is known before, but is to be had only when the loop has ended.
             let inputs = smallvec![node.inputs[index]];
-            let same = add.typed("Identity", port.dtype, inputs, smallvec![id])?;
+            let same = add.typed("Identity", "exit", port.dtype, inputs, smallvec![id])?;
             outputs.push(Output::from(same));
             continue;
         }
@@ -292,12 +325,18 @@ fn lower_while(graph: &mut Graph, id: NodeId, node: &Node) -> Result<Lowered> {
             SmallVec::new()
         };
         let inputs = smallvec![run.output(index)];
-        let next = add.typed("NextIteration", port.dtype, inputs, control)?;
+        let next = add.typed(
+            "NextIteration",
+            "next_iteration",
+            port.dtype,
+            inputs,
+            control,
+        )?;
         if let Some(merge) = back_edges.next() {
             add.graph.set_input(merge, 1, Output::from(next))?;
         }
         let inputs = smallvec![switches[index].output(0)];
-        let exit = add.typed("Exit", port.dtype, inputs, SmallVec::new())?;
+        let exit = add.typed("Exit", "exit", port.dtype, inputs, SmallVec::new())?;
         outputs.push(Output::from(exit));
         exits.push(exit);
     }

@@ -24,6 +24,12 @@ impl Roots {
         self.0.contains(name)
     }
 
+    /// More nodes of the same graph.
+    pub(crate) fn add(&mut self, graph: &Graph, ids: impl IntoIterator<Item = NodeId>) {
+        let names = ids.into_iter().map(|id| graph.node(id).name.clone());
+        self.0.extend(names);
+    }
+
     /// The nodes in this graph.
     pub fn ids(&self, graph: &Graph) -> Vec<NodeId> {
         let mut ids: Vec<NodeId> = self.0.iter().filter_map(|name| graph.find(name)).collect();

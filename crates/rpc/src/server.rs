@@ -147,6 +147,7 @@ impl Server {
         // Graphs that other masters register are rewritten by them already, but for calls.
         let inline = PassOptions {
             inline: true,
+            lower: true,
             ..PassOptions::NONE
         };
         let optimize = optimizer(inline, client, &env.pool, &env.clock);

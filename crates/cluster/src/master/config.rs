@@ -39,6 +39,10 @@ pub(super) fn check(config: &ConfigProto) -> Result<()> {
 /// Which rewrites the client allows: off means off.
 pub(super) fn passes(config: &ConfigProto) -> PassOptions {
     let mut passes = PassOptions::ALL;
+    // TensorFlow's executor of that name knows no frames.
+    let experimental = config.experimental.as_ref();
+    passes.lower =
+        experimental.is_none_or(|options| options.executor_type != "SINGLE_THREADED_EXECUTOR");
     let Some(options) = &config.graph_options else {
         return passes;
     };
@@ -74,7 +78,7 @@ pub(super) fn timeout(millis: i64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tensorfleet_proto::{GraphOptions, OptimizerOptions, RewriterConfig};
+    use tensorfleet_proto::{GraphOptions, OptimizerOptions, RewriterConfig, config_proto};
 
     fn with_rewrite(rewrite: RewriterConfig) -> ConfigProto {
         ConfigProto {
@@ -127,6 +131,18 @@ mod tests {
             ..ConfigProto::default()
         };
         assert!(!passes(&config).fold && passes(&config).inline);
+    }
+
+    #[test]
+    fn an_executor_without_frames_gets_none() {
+        let config = ConfigProto {
+            experimental: Some(config_proto::Experimental {
+                executor_type: "SINGLE_THREADED_EXECUTOR".to_owned(),
+                ..config_proto::Experimental::default()
+            }),
+            ..ConfigProto::default()
+        };
+        assert!(!passes(&config).lower && passes(&config).inline);
     }
 
     #[test]
