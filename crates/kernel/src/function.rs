@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tensorfleet_status::Result;
-use tensorfleet_tensor::Tensor;
+use tensorfleet_status::{Result, invalid_argument};
+use tensorfleet_tensor::{DType, Tensor};
 
 use crate::attr::FuncRef;
 use crate::env::StepEnv;
@@ -15,4 +15,21 @@ pub type CallDone = Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>;
 pub trait FunctionRuntime: Send + Sync {
     /// Calls `func` within the step of `env`; `done` may run on any thread, also before this returns.
     fn call(&self, func: &FuncRef, args: Vec<Tensor>, env: &Arc<StepEnv>, done: CallDone);
+
+    /// Calls `func` on the device of another task, with results of these types.
+    fn call_on(
+        &self,
+        device: &str,
+        func: &FuncRef,
+        _args: Vec<Tensor>,
+        _results: &[DType],
+        env: &Arc<StepEnv>,
+        done: CallDone,
+    ) {
+        done(Err(invalid_argument!(
+            "function {} cannot be called on {device} from {}: there are no other tasks",
+            func.name,
+            env.device.name
+        )));
+    }
 }

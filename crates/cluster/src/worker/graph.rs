@@ -11,6 +11,7 @@ use tensorfleet_proto::GraphDef;
 use tensorfleet_status::{Result, Status, invalid_argument};
 
 use super::env::WorkerEnv;
+use super::functions::SessionFunctions;
 use super::session::{SessionDevice, WorkerSession};
 use crate::api::Peers;
 use crate::task::TaskName;
@@ -36,7 +37,7 @@ pub(crate) struct RegisteredGraph {
 pub(super) struct DevicePart {
     pub(super) device: Arc<Device>,
     pub(super) plan: Arc<Plan>,
-    pub(super) functions: Arc<Functions>,
+    pub(super) functions: Arc<SessionFunctions>,
     graph: Graph,
 }
 
@@ -180,7 +181,7 @@ fn compile(session: &WorkerSession, device: &SessionDevice, graph: Graph) -> Res
     Ok(DevicePart {
         device: device.device.clone(),
         plan: Arc::new(plan),
-        functions: Arc::new(functions),
+        functions: Arc::new(SessionFunctions::new(session, &graph, functions)),
         graph,
     })
 }

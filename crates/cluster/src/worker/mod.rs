@@ -5,12 +5,14 @@
 //! | `env` | devices, ops, threads, clock |
 //! | `session` | one master's session: devices, stateful kernels, graphs |
 //! | `graph` | a registered graph, compiled per device |
+//! | `functions` | calls of functions, on other tasks, too |
 //! | `service`, `run_graph`, `partial` | what masters and workers of other tasks ask for |
 //! | `step`, `running` | running a graph once, and what it waits for |
 //! | `steps`, `exchange` | tensors under way, here and between tasks |
 
 mod env;
 mod exchange;
+mod functions;
 pub(crate) mod graph;
 mod partial;
 mod run_graph;

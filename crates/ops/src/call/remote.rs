@@ -2,15 +2,15 @@
 //!
 //! TensorFlow: For(start: int32, limit: int32, delta: int32, input: T) -> output: T, with body(i, input) -> output;
 //! RemoteCall(target: string, args: Tin) -> output: Tout; ToBool(input: T) -> output: bool. A remote call whose target is
-//! a device of this process runs as any call; devices of other processes are refused.
+//! a device of this process runs as any call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tensorfleet_graph::example::{bools, ex, f32s, i32s, strs};
 use tensorfleet_graph::{Gradient, OpDef, cpu, infer};
-use tensorfleet_kernel::{AnyKernel, AsyncCtx, FuncRef, KernelCtx, NodeInfo};
+use tensorfleet_kernel::{AnyKernel, AsyncCtx, DeviceName, FuncRef, KernelCtx, NodeInfo};
 use tensorfleet_status::{Result, invalid_argument};
-use tensorfleet_tensor::Tensor;
+use tensorfleet_tensor::{TString, Tensor};
 
 use super::{call_and_finish, take_args, truth};
 
@@ -63,40 +63,34 @@ fn build_to_bool(_: &NodeInfo) -> Result<AnyKernel> {
 
 fn build_remote(node: &NodeInfo) -> Result<AnyKernel> {
     let func = node.attrs.func("f")?.clone();
+    let results = node.attrs.dtypes("Tout")?;
     AnyKernel::later(move |mut ctx: AsyncCtx| {
-        let target = ctx.view(|view| view.scalar::<tensorfleet_tensor::TString>(0));
-        let args = target.and_then(|target| {
-            let (target, own) = (
-                String::from_utf8_lossy(&target),
-                ctx.env().device.name.clone(),
-            );
-            if !is_here(&target, &own) {
-                return Err(invalid_argument!(
-                    "RemoteCall to {target} from {own}: only devices of the same process are called"
-                ));
+        let target = ctx.view(target);
+        let ready = target.and_then(|target| Ok((target, take_args(&mut ctx, 1)?)));
+        match ready {
+            Ok((None, args)) => call_and_finish(&func, args, ctx),
+            Ok((Some(device), args)) => {
+                let env = ctx.env().clone();
+                let done = Box::new(move |result: Result<Vec<Tensor>>| match result {
+                    Ok(tensors) => ctx.finish_with(tensors),
+                    Err(status) => ctx.fail(status),
+                });
+                env.functions
+                    .call_on(&device, &func, args, &results, &env, done);
             }
-            take_args(&mut ctx, 1)
-        });
-        match args {
-            Ok(args) => call_and_finish(&func, args, ctx),
             Err(status) => ctx.fail(status),
         }
     })
 }
 
-/// Whether a device that may be named in part is one of the process whose device `own` is.
-fn is_here(target: &str, own: &str) -> bool {
-    let parts = |name: &str| -> Vec<String> {
-        let parts = name.split('/').map(str::to_lowercase);
-        parts.filter(|part| !part.is_empty()).collect()
-    };
-    let own = parts(own);
-    parts(target).iter().all(|part| {
-        let is_task = ["job:", "replica:", "task:"]
-            .iter()
-            .any(|kind| part.starts_with(kind));
-        !is_task || own.contains(part)
-    })
+/// The device to call on, where it is one of another process. What its name leaves open is as in the name of our own.
+fn target(view: &mut KernelCtx<'_>) -> Result<Option<String>> {
+    let target = view.scalar::<TString>(0)?;
+    let target = DeviceName::parse(&String::from_utf8_lossy(&target))?;
+    let own = DeviceName::parse(&view.env().device.name)?;
+    let mut device = own.clone();
+    device.override_with(&target);
+    Ok((!device.is_same_task(&own)).then(|| device.to_string()))
 }
 
 fn build_for(node: &NodeInfo) -> Result<AnyKernel> {

@@ -14,6 +14,7 @@ mod local;
 mod lost_peers;
 mod many;
 mod proxy;
+mod remote_call;
 mod stop;
 mod tensorflow;
 mod tidiness;
