@@ -166,10 +166,10 @@ fn on_shallow_stack(pool: &Pool, body: impl FnOnce() + Send + 'static) {
 fn check_args(func: &FuncRef, instance: &Instance, args: &[Tensor]) -> Result<()> {
     if args.len() != instance.arg_types.len() {
         return Err(invalid_argument!(
-            "function {} takes {} arguments, {} were given",
-            func.name,
+            "Function takes {} argument(s) but {} argument(s) were passed: {}",
             instance.arg_types.len(),
-            args.len()
+            args.len(),
+            func.name
         ));
     }
     for (index, (arg, wanted)) in args.iter().zip(&instance.arg_types).enumerate() {

@@ -39,6 +39,8 @@ pub struct OpDef {
     pub commutative: bool,
     /// All inputs are alike and may be combined in any order.
     pub aggregate: bool,
+    /// Meets other runs of itself: never merged with a node like it.
+    pub distributed: bool,
     /// Ref inputs may be uninitialised.
     pub allows_uninitialized_input: bool,
     /// The graph version since which the op is deprecated; 0 for never.
@@ -69,6 +71,7 @@ impl OpDef {
         stateful: false,
         commutative: false,
         aggregate: false,
+        distributed: false,
         allows_uninitialized_input: false,
         deprecated: 0,
         infer: crate::infer::unknown,

@@ -1,50 +1,17 @@
 //! [`StepEnv`]: what all kernels of one step share.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tensorfleet_math::par::Pool;
 use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 
 use crate::cancel::CancelToken;
+use crate::clock::Clock;
 use crate::device::Device;
 use crate::function::FunctionRuntime;
 use crate::rendezvous::Rendezvous;
 use crate::resource::ResourceManager;
-
-/// The time, from outside, so that tests can make it up.
-pub trait Clock: Send + Sync {
-    /// Monotonic time since some fixed moment.
-    fn monotonic(&self) -> Duration;
-    /// Time since 1970.
-    fn wall(&self) -> Duration;
-}
-
-/// The machine's clock.
-pub struct SystemClock {
-    start: Instant,
-}
-
-impl Default for SystemClock {
-    fn default() -> SystemClock {
-        SystemClock {
-            start: Instant::now(),
-        }
-    }
-}
-
-impl Clock for SystemClock {
-    fn monotonic(&self) -> Duration {
-        self.start.elapsed()
-    }
-
-    fn wall(&self) -> Duration {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-    }
-}
 
 /// Which frame and iteration a node runs in: part of rendezvous keys. Top level is `0:0`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

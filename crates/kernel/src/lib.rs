@@ -6,6 +6,7 @@
 
 pub mod attr;
 pub mod cancel;
+mod clock;
 mod context;
 mod device;
 mod device_name;
@@ -18,10 +19,11 @@ mod value;
 
 pub use attr::{AttrList, AttrValue, Attrs, FuncRef};
 pub use cancel::{CancelGuard, CancelToken};
+pub use clock::{Clock, SystemClock};
 pub use context::{AsyncCtx, KernelCtx, Outcome, Outputs};
 pub use device::{Device, DeviceType};
 pub use device_name::DeviceName;
-pub use env::{CallFrame, Clock, FrameIter, StepEnv, SystemClock};
+pub use env::{CallFrame, FrameIter, StepEnv};
 pub use function::{CallDone, FunctionRuntime};
 pub use kernel::{AnyKernel, AsyncKernel, Kernel, NodeInfo};
 pub use rendezvous::{LocalRendezvous, Received, RecvDone, Rendezvous};

@@ -80,6 +80,7 @@ fn may_merge(node: &Node) -> bool {
         .any(|port| port.is_ref);
     // A placeholder that is not fed must fail under its own name.
     !node.is_stateful()
+        && !node.op.def.is_some_and(|def| def.distributed)
         && !is_control_flow(node)
         && !has_refs
         && !node.op_name().starts_with("Placeholder")

@@ -3,6 +3,7 @@
 use super::builder::{ToAttr, node_with, node_with_list};
 use crate::graph::Graph;
 use crate::output::Operand;
+use tensorfleet_kernel::FuncRef;
 use tensorfleet_tensor::{DType, PartialShape};
 
 /// `AccumulatorApplyGradient`: of `handle: Ref(string)`, `local_step: int64`, `gradient: dtype`.
@@ -175,6 +176,98 @@ builder! {
         /// `timeout_ms: int = -1`.
         timeout_ms = "timeout_ms": i64;
     } -> BarrierTakeManyOutputs { indices, keys, values: "component_types", }
+}
+
+/// `Batch`: `batched_tensors: T`, `batch_index: int64`, `id: int64` of `in_tensors: T`.
+///
+/// Attributes: `num_batch_threads: int`, `max_batch_size: int`, `batch_timeout_micros: int`, `grad_timeout_micros: int`.
+///
+/// By the inputs: `T: list(type) >= 1`.
+pub fn batch(
+    in_tensors: &[impl Operand],
+    num_batch_threads: i64,
+    max_batch_size: i64,
+    batch_timeout_micros: i64,
+    grad_timeout_micros: i64,
+) -> Batch {
+    Batch(
+        node_with_list("Batch", in_tensors)
+            .attr("num_batch_threads", num_batch_threads.to_attr())
+            .attr("max_batch_size", max_batch_size.to_attr())
+            .attr("batch_timeout_micros", batch_timeout_micros.to_attr())
+            .attr("grad_timeout_micros", grad_timeout_micros.to_attr()),
+    )
+}
+
+builder! {
+    /// [`batch()`] in the making.
+    Batch {
+        /// `max_enqueued_batches: int = 10`.
+        max_enqueued_batches = "max_enqueued_batches": i64;
+        /// `allowed_batch_sizes: list(int) = []`.
+        allowed_batch_sizes = "allowed_batch_sizes": &[i64];
+        /// `container: string = ''`.
+        container = "container": &str;
+        /// `shared_name: string = ''`.
+        shared_name = "shared_name": &str;
+        /// `batching_queue: string = ''`.
+        batching_queue = "batching_queue": &str;
+    } -> BatchOutputs { batched_tensors: "T", batch_index, id, }
+}
+
+/// `BatchFunction`: `out_tensors: Tout` of `in_tensors: Tin`, `captured_tensors: Tcaptured`.
+///
+/// Attributes: `f: func`, `num_batch_threads: int`, `max_batch_size: int`, `batch_timeout_micros: int`, `Tout: list(type) >= 1`.
+///
+/// By the inputs: `Tin: list(type) >= 1`, `Tcaptured: list(type) >= 0`.
+pub fn batch_function(
+    in_tensors: &[impl Operand],
+    captured_tensors: &[impl Operand],
+    f: FuncRef,
+    num_batch_threads: i64,
+    max_batch_size: i64,
+    batch_timeout_micros: i64,
+    tout: &[DType],
+) -> BatchFunction {
+    BatchFunction(
+        node_with_list("BatchFunction", in_tensors)
+            .list(captured_tensors)
+            .attr("f", f.to_attr())
+            .attr("num_batch_threads", num_batch_threads.to_attr())
+            .attr("max_batch_size", max_batch_size.to_attr())
+            .attr("batch_timeout_micros", batch_timeout_micros.to_attr())
+            .attr("Tout", tout.to_attr()),
+    )
+}
+
+builder! {
+    /// [`batch_function()`] in the making.
+    BatchFunction {
+        /// `max_enqueued_batches: int = 10`.
+        max_enqueued_batches = "max_enqueued_batches": i64;
+        /// `allowed_batch_sizes: list(int) = []`.
+        allowed_batch_sizes = "allowed_batch_sizes": &[i64];
+        /// `container: string = ''`.
+        container = "container": &str;
+        /// `shared_name: string = ''`.
+        shared_name = "shared_name": &str;
+        /// `batching_queue: string = ''`.
+        batching_queue = "batching_queue": &str;
+        /// `low_priority_max_batch_size: int = 0`.
+        low_priority_max_batch_size = "low_priority_max_batch_size": i64;
+        /// `low_priority_batch_timeout_micros: int = 0`.
+        low_priority_batch_timeout_micros = "low_priority_batch_timeout_micros": i64;
+        /// `low_priority_allowed_batch_sizes: list(int) = []`.
+        low_priority_allowed_batch_sizes = "low_priority_allowed_batch_sizes": &[i64];
+        /// `low_priority_max_enqueued_batches: int = 0`.
+        low_priority_max_enqueued_batches = "low_priority_max_enqueued_batches": i64;
+        /// `mixed_priority_policy: {'low_priority_padding_with_max_batch_size', 'low_priority_padding_with_next_allowed_batch_size', 'priority_isolation', 'priority_merge'} = 'low_priority_padding_with_max_batch_size'`.
+        mixed_priority_policy = "mixed_priority_policy": &str;
+        /// `batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', 'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'`.
+        batch_padding_policy = "batch_padding_policy": &str;
+        /// `enable_large_batch_splitting: bool = false`.
+        enable_large_batch_splitting = "enable_large_batch_splitting": bool;
+    } -> list "Tout"
 }
 
 /// `CompositeTensorVariantFromComponents`: `encoded: variant` of `components: Tcomponents`.
@@ -2183,6 +2276,62 @@ pub fn tensor_map_stack_keys(input_handle: impl Operand, key_dtype: DType) -> Te
 builder! {
     /// [`tensor_map_stack_keys()`] in the making.
     TensorMapStackKeys {} -> one
+}
+
+/// `Unbatch`: `unbatched_tensor: T` of `batched_tensor: T`, `batch_index: int64`, `id: int64`.
+///
+/// Attributes: `timeout_micros: int`.
+///
+/// By the inputs: `T: type`.
+pub fn unbatch(
+    batched_tensor: impl Operand,
+    batch_index: impl Operand,
+    id: impl Operand,
+    timeout_micros: i64,
+) -> Unbatch {
+    Unbatch(
+        node_with("Unbatch", batched_tensor)
+            .input(batch_index)
+            .input(id)
+            .attr("timeout_micros", timeout_micros.to_attr()),
+    )
+}
+
+builder! {
+    /// [`unbatch()`] in the making.
+    Unbatch {
+        /// `container: string = ''`.
+        container = "container": &str;
+        /// `shared_name: string = ''`.
+        shared_name = "shared_name": &str;
+    } -> one
+}
+
+/// `UnbatchGrad`: `batched_grad: T` of `original_input: T`, `batch_index: int64`, `grad: T`, `id: int64`.
+///
+/// By the inputs: `T: type`.
+pub fn unbatch_grad(
+    original_input: impl Operand,
+    batch_index: impl Operand,
+    grad: impl Operand,
+    id: impl Operand,
+) -> UnbatchGrad {
+    UnbatchGrad(
+        node_with("UnbatchGrad", original_input)
+            .input(batch_index)
+            .input(grad)
+            .input(id),
+    )
+}
+
+builder! {
+    /// [`unbatch_grad()`] in the making.
+    UnbatchGrad {
+        /// `container: string = ''`.
+        container = "container": &str;
+        /// `shared_name: string = ''`.
+        shared_name = "shared_name": &str;
+    } -> one
 }
 
 /// `Unstage`: `values: dtypes`.

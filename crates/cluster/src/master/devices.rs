@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tensorfleet_graph::Graph;
+use tensorfleet_graph::{FunctionBody, Graph};
 use tensorfleet_kernel::DeviceName;
 use tensorfleet_passes::{
     Assignments, DeviceSet, Part, PartDevice, PartitionOptions, PlaceDevice, PlaceOptions,
@@ -122,6 +122,9 @@ impl SessionDevices {
         counter: &std::sync::atomic::AtomicU64,
     ) -> Result<Vec<Part>> {
         let placement = self.assign(&graph, None, config)?;
+        if !config.allow_soft_placement {
+            self.check_bodies(&graph, config)?;
+        }
         let options = config.graph_options.as_ref();
         partition(
             graph,
@@ -135,6 +138,22 @@ impl SessionDevices {
                 copied_constant_bytes: 0,
             },
         )
+    }
+
+    /// A function that is called for batches runs as a whole where its caller is. What its nodes ask for must be there all the
+    /// same.
+    fn check_bodies(&self, graph: &Graph, config: &ConfigProto) -> Result<()> {
+        for (_, node) in graph.nodes() {
+            if node.op_name() != "BatchFunction" {
+                continue;
+            }
+            let func = node.attrs.func("f")?;
+            let (registry, library) = (graph.registry(), graph.library());
+            let function = library.find(&func.name)?;
+            let body = FunctionBody::instantiate(function, &func.attrs, registry, library)?;
+            self.assign(&body.graph, None, config)?;
+        }
+        Ok(())
     }
 
     fn assign(

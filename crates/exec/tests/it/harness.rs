@@ -187,6 +187,8 @@ impl Clock for Stopped {
     fn wall(&self) -> Duration {
         Duration::ZERO
     }
+
+    fn after(&self, _: Duration, _: Box<dyn FnOnce() + Send>) {}
 }
 
 impl Harness {

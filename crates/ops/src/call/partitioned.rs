@@ -35,6 +35,7 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "StatefulPartitionedCall",
         stateful: true,
+        distributed: true,
         ..CALL
     },
     OpDef {

@@ -36,6 +36,7 @@ const RECV: OpDef = OpDef {
         "recv_device: string",
         "client_terminated: bool = false",
     ],
+    distributed: true,
     kernels: &[cpu(&[], build_recv)],
     ..SEND
 };

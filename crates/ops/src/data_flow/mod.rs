@@ -1,6 +1,7 @@
 //! Queues, accumulators, stacks, arrays, lists, tables: state that tensors flow through.
 
 mod accumulator;
+mod batching;
 mod composite;
 pub(crate) mod keeper;
 pub(crate) mod optional;
@@ -16,7 +17,13 @@ use crate::Family;
 
 pub(crate) static FAMILY: Family = Family {
     name: "data_flow",
-    ops: &[&tensor_list::concat_lists::OP],
+    ops: &[
+        &batching::batch::OP,
+        &batching::function::OP,
+        &batching::unbatch::OP,
+        &batching::unbatch_grad::OP,
+        &tensor_list::concat_lists::OP,
+    ],
     tables: &[
         &accumulator::ops::OPS,
         &accumulator::sparse::OPS,

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tensorfleet_kernel::Clock;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::rng::Rng;
@@ -15,11 +16,13 @@ const WALL: Duration = Duration::from_secs(1_750_000_000);
 pub(super) struct SimClock {
     start: Instant,
     used: Mutex<(Rng, Duration)>,
+    runtime: Handle,
 }
 
 impl SimClock {
-    pub(super) fn new(start: Instant, rng: Rng) -> SimClock {
+    pub(super) fn new(start: Instant, rng: Rng, runtime: Handle) -> SimClock {
         SimClock {
+            runtime,
             start,
             used: Mutex::new((rng, Duration::ZERO)),
         }
@@ -37,5 +40,12 @@ impl Clock for SimClock {
 
     fn wall(&self) -> Duration {
         WALL + self.start.elapsed()
+    }
+
+    fn after(&self, pause: Duration, call: Box<dyn FnOnce() + Send>) {
+        self.runtime.spawn(async move {
+            tokio::time::sleep(pause).await;
+            call();
+        });
     }
 }

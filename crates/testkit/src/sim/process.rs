@@ -76,7 +76,11 @@ pub(super) struct Process {
 impl Process {
     /// A task's new life, with nothing left of the last one.
     pub(super) fn new(world: &Arc<World>, life: Arc<Life>, mut rng: Rng) -> Process {
-        let clock: Arc<dyn Clock> = Arc::new(SimClock::new(world.began(), rng.fork()));
+        let clock: Arc<dyn Clock> = Arc::new(SimClock::new(
+            world.began(),
+            rng.fork(),
+            world.runtime().clone(),
+        ));
         let ids = Ids::seeded(rng.next());
         let name = life.name.clone();
         let device = Device::cpu(&name.job, name.index, 0, ids.random());

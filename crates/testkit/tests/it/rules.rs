@@ -17,6 +17,7 @@ fn needs_no_example(name: &str) -> bool {
         "For",
         "RemoteCall",
         "SymbolicGradient",
+        "BatchFunction",
     ];
     name.starts_with('_') || name == "Abort" || by_calls.contains(&name)
 }

@@ -104,6 +104,7 @@ fn differences(def: &OpDef, ours: &Signature, recorded: &Recorded) -> Vec<String
         ("stateful", def.stateful),
         ("commutative", def.commutative),
         ("aggregate", def.aggregate),
+        ("distributed", def.distributed),
         ("uninitialized", def.allows_uninitialized_input),
     ];
     for (flag, ours) in flags {
