@@ -114,7 +114,7 @@ pub(super) fn places(
     // How far apart what lies in neighbours of a dimension is.
     let stride = |level: usize| shape.elements_in(level + 1..levels.len() + 1);
     let outer = |row: usize| (row < shape.dim(0)).then(|| row * stride(0));
-    let count = usize::try_from(first_dim).unwrap_or(usize::MAX);
+    let count = usize::try_from(first_dim).unwrap_or(0);
     let Some((first, deeper)) = levels.split_first() else {
         check_count(count, values)?;
         return Ok((0..count).map(outer).collect());

@@ -11,7 +11,7 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
-use tensorfleet_tensor::{Shape, Tensor, Word, by_word};
+use tensorfleet_tensor::{Shape, Tensor, UNKNOWN_DIM, Word, by_word};
 
 use super::gather::HELD;
 use super::partition::{Level, Partition, check_default, places, sizes};
@@ -102,6 +102,43 @@ pub(crate) static OP: OpDef = OpDef {
             ],
             Code::InvalidArgument,
             "rt_input.shape and shape=[?,?,?] are incompatible: rt_input.rank = 2 but shape.rank = 3",
+        ),
+        ex_err(
+            "negative shape",
+            SPLITS,
+            &[
+                i64s(&[2], &[-2, -1]),
+                f32s(&[1], &[1.0]),
+                f32s(&[], &[9.0]),
+                i64s(&[2], &[0, 1]),
+            ],
+            Code::InvalidArgument,
+            "Dimension -2 must be >= -1",
+        ),
+        ex_err(
+            "negative number of rows",
+            IDS,
+            &[
+                i64s(&[2], &[-1, -1]),
+                f32s(&[0], &[]),
+                f32s(&[], &[9.0]),
+                i64s(&[], &[-3]),
+                i64s(&[0], &[]),
+            ],
+            Code::InvalidArgument,
+            "",
+        ),
+        ex_attrs(
+            "no rows where some are wanted",
+            IDS,
+            &[
+                i64s(&[2], &[1, 2]),
+                f32s(&[0], &[]),
+                f32s(&[], &[9.0]),
+                i64s(&[], &[-3]),
+                i64s(&[0], &[]),
+            ],
+            &[f32s(&[1, 2], &[9.0, 9.0])],
         ),
         ex_err(
             "inner dimensions",
@@ -249,11 +286,6 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 ));
             }
         };
-        ensure!(
-            first_dim >= 0,
-            invalid_argument,
-            "the number of rows is negative: {first_dim}"
-        );
         let mut levels = Vec::new();
         for (index, kind) in kinds.iter().enumerate().skip(usize::from(has_size)) {
             levels.push(Level {
@@ -281,7 +313,13 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
 fn wanted(ctx: &KernelCtx<'_>, rank: usize) -> Result<Vec<i64>> {
     match (ctx.input(0)?.rank(), ctx.ints(0)?.as_slice()) {
         (0, [-1]) => Ok(vec![-1; rank]),
-        (1, dims) => Ok(dims.to_vec()),
+        (1, dims) => {
+            let wrong = dims.iter().find(|dim| **dim < UNKNOWN_DIM);
+            match wrong {
+                Some(dim) => Err(invalid_argument!("Dimension {dim} must be >= -1")),
+                None => Ok(dims.to_vec()),
+            }
+        }
         _ => Err(invalid_argument!(
             "The only valid scalar shape tensor is the fully unknown shape specified as -1."
         )),

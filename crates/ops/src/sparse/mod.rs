@@ -85,36 +85,8 @@ impl<'a> Coordinates<'a> {
         values: &Tensor,
         shape: &Tensor,
     ) -> Result<Coordinates<'a>> {
-        if indices.rank() != 2 {
-            return Err(invalid_argument!(
-                "Input indices should be a matrix but received shape {}",
-                indices.shape()
-            ));
-        }
-        if values.rank() != 1 || shape.rank() != 1 {
-            return Err(invalid_argument!(
-                "values and shape should be vectors but received shapes {} and {}",
-                values.shape(),
-                shape.shape()
-            ));
-        }
-        let (count, rank) = (indices.shape().dim(0), indices.shape().dim(1));
-        if values.elements() != count {
-            return Err(invalid_argument!(
-                "Number of elements in indices ({}) and values ({}) do not match.",
-                indices.shape().dim(0),
-                values.elements()
-            ));
-        }
-        if shape.elements() != rank {
-            return Err(invalid_argument!(
-                "Index rank ({}) and shape rank ({}) do not match.",
-                indices.shape().dim(1),
-                shape.elements()
-            ));
-        }
+        let Rows { flat, rank } = Rows::new(indices, values, shape)?;
         let shape = Shape::new(&integers(shape)?)?;
-        let flat = borrowed_integers(indices)?;
         match flatten_coordinates(par, &flat, &lengths(&shape)) {
             Ok(positions) => Ok(Coordinates {
                 flat,
@@ -132,6 +104,56 @@ impl<'a> Coordinates<'a> {
 
     fn row(&self, index: usize) -> &[i64] {
         &self.flat[index * self.rank..(index + 1) * self.rank]
+    }
+}
+
+/// The coordinates of a sparse tensor, one row per value, wherever they lie.
+struct Rows<'a> {
+    flat: Cow<'a, [i64]>,
+    rank: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Reads indices; only the sizes of the three parts are checked.
+    fn new(indices: &'a Tensor, values: &Tensor, shape: &Tensor) -> Result<Rows<'a>> {
+        if indices.rank() != 2 {
+            return Err(invalid_argument!(
+                "Input indices should be a matrix but received shape {}",
+                indices.shape()
+            ));
+        }
+        if values.rank() != 1 || shape.rank() != 1 {
+            return Err(invalid_argument!(
+                "values and shape should be vectors but received shapes {} and {}",
+                values.shape(),
+                shape.shape()
+            ));
+        }
+        let (count, rank) = (indices.shape().dim(0), indices.shape().dim(1));
+        if values.elements() != count {
+            return Err(invalid_argument!(
+                "Number of elements in indices ({count}) and values ({}) do not match.",
+                values.elements()
+            ));
+        }
+        if shape.elements() != rank {
+            return Err(invalid_argument!(
+                "Index rank ({rank}) and shape rank ({}) do not match.",
+                shape.elements()
+            ));
+        }
+        let flat = borrowed_integers(indices)?;
+        Ok(Rows { flat, rank })
+    }
+
+    fn row(&self, index: usize) -> &[i64] {
+        &self.flat[index * self.rank..(index + 1) * self.rank]
+    }
+
+    /// The position of each value in a dense tensor of these dimensions, if each has one.
+    fn positions(&self, par: &dyn Par, dims: &[i64]) -> Option<Vec<i64>> {
+        let shape = Shape::new(dims).ok()?;
+        flatten_coordinates(par, &self.flat, &lengths(&shape)).ok()
     }
 }
 

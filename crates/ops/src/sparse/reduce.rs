@@ -1,18 +1,19 @@
 //! `SparseReduceSum`, `SparseReduceMax`, and both with sparse results: a sparse tensor reduced over axes.
 //!
 //! TensorFlow: (input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32) -> output: T, dense and zero
-//! where there was no value; or (output_indices: int64, output_values: T, output_shape: int64). Attr keep_dims.
+//! where there was no value; or (output_indices: int64, output_values: T, output_shape: int64). Attr keep_dims. Indices
+//! need not lie within the shape: what is reduced away does not count, sparse results have them as they are, and a dense one has
+//! them where their strides lead, if that is a place in it (INTERNAL if not).
 
-use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, i32s, i64s, x};
+use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, i32s, i64s, script, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::{Num, Real};
-use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, Shape, Tensor};
+use tensorfleet_status::{Code, Result, Status, ensure, internal, invalid_argument};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor, Word, by_word};
 
-use super::coordinates;
-use super::parts::unravel;
+use super::Rows;
 use crate::array::grads;
 use crate::types::{NUMBERS, REAL_NUMBERS};
 use crate::{by_number, by_real};
@@ -119,6 +120,16 @@ pub(crate) static OPS: [OpDef; 4] = [
     },
     OpDef {
         name: "SparseReduceSum",
+        // No example, as there is no gradient then.
+        scripts: &[script(
+            "outside where that does not count, or leads elsewhere",
+            "i = int64[4, 3]{0, 1, 9, 0, 3, 0, 1, 0, 0, 2, -1, 0}
+             v = float[4]{1, 2, 4, 8}
+             s = int64[3]{2, 3, 2}
+             axis = int32[1]{2}
+             y = SparseReduceSum(i, v, s, axis)",
+            &["fetch y => float[2, 3]{0, 1, 0, 4, 0, 8}"],
+        )],
         attrs: OF_NUMBERS,
         gradient: Gradient::Rule(gradient),
         kernels: &[cpu(&[("T", NUMBERS)], |node| build(node, Reduction::Sum))],
@@ -143,6 +154,18 @@ pub(crate) static OPS: [OpDef; 4] = [
                     i32s(&[1], &[-2]),
                 ],
                 &[x(&[1, 3], &[1.0, 0.0, 5.0])],
+            ),
+            ex_err(
+                "outside",
+                &[],
+                &[
+                    i64s(&[1, 2], &[2, 0]),
+                    x(&[1], &[1.0]),
+                    i64s(&[2], &[2, 3]),
+                    i32s(&[1], &[1]),
+                ],
+                Code::Internal,
+                "Obtained a write index of ",
             ),
             ex(
                 "no axes",
@@ -179,6 +202,20 @@ pub(crate) static OPS: [OpDef; 4] = [
                     i64s(&[2, 2], &[0, 0, 0, 2]),
                     x(&[2], &[1.0, 5.0]),
                     i64s(&[2], &[1, 3]),
+                ],
+            ),
+            ex(
+                "outside of the shape",
+                &[
+                    i64s(&[4, 2], &[0, 7, -2, 1, 5, 0, 5, -9]),
+                    x(&[4], &[1.0, 2.0, 4.0, 8.0]),
+                    i64s(&[2], &[2, 3]),
+                    i32s(&[1], &[1]),
+                ],
+                &[
+                    i64s(&[3, 1], &[-2, 0, 5]),
+                    x(&[3], &[2.0, 1.0, 12.0]),
+                    i64s(&[1], &[2]),
                 ],
             ),
             ex(
@@ -237,15 +274,20 @@ enum Reduction {
     Max,
 }
 
-/// The position of each value in the result, if that were dense.
-struct Places {
-    places: Vec<usize>,
+/// What is left of the coordinates of each value.
+struct Kept {
+    rows: Vec<i64>,
+    dims: Vec<i64>,
+    /// Which axis of the result each is, which has further ones if reduced dimensions are kept.
+    axes: Vec<usize>,
     shape: Shape,
+    count: usize,
 }
 
-impl Places {
-    fn of(ctx: &KernelCtx<'_>, keep_dims: bool) -> Result<Places> {
-        let found = coordinates(ctx, 0)?;
+impl Kept {
+    fn of(ctx: &KernelCtx<'_>, keep_dims: bool) -> Result<Kept> {
+        let found = Rows::new(ctx.input(0)?, ctx.input(1)?, ctx.input(2)?)?;
+        let from = Shape::new(&ctx.ints(2)?)?;
         let axes = ctx.input(3)?;
         ensure!(
             axes.rank() <= 1,
@@ -255,7 +297,7 @@ impl Places {
         );
         let mut is_reduced = vec![false; found.rank];
         for axis in ctx.ints(3)? {
-            let at = found.shape.axis(axis).map_err(|_| {
+            let at = from.axis(axis).map_err(|_| {
                 invalid_argument!(
                     "Invalid reduction dimension {axis}, for input with {} dimensions.",
                     found.rank
@@ -263,24 +305,77 @@ impl Places {
             })?;
             is_reduced[at] = true;
         }
-        let mut dims = Vec::with_capacity(found.rank);
-        for (dim, is_reduced) in found.shape.iter().zip(&is_reduced) {
-            match (is_reduced, keep_dims) {
-                (false, _) => dims.push(*dim),
-                (true, true) => dims.push(1),
-                (true, false) => {}
+        let (mut dims, mut axes, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+        for (dim, is_reduced) in from.iter().zip(&is_reduced) {
+            if !is_reduced {
+                axes.push(whole.len());
+                dims.push(*dim);
+                whole.push(*dim);
+            } else if keep_dims {
+                whole.push(1);
             }
         }
-        let place = |row: &[i64]| {
-            let axes = row.iter().zip(found.shape.iter()).zip(&is_reduced);
-            let kept = axes.filter(|(_, is_reduced)| !**is_reduced);
-            kept.fold(0, |place, ((at, dim), _)| {
-                place * *dim as usize + *at as usize
+        let count = ctx.input(1)?.elements();
+        let mut rows = Vec::with_capacity(count * dims.len());
+        for at in 0..count {
+            let row = found.row(at).iter().zip(&is_reduced);
+            rows.extend(
+                row.filter(|(_, is_reduced)| !**is_reduced)
+                    .map(|(at, _)| *at),
+            );
+        }
+        Ok(Kept {
+            rows,
+            dims,
+            axes,
+            shape: Shape::new(&whole)?,
+            count,
+        })
+    }
+
+    fn row(&self, value: usize) -> &[i64] {
+        let rank = self.dims.len();
+        &self.rows[value * rank..(value + 1) * rank]
+    }
+
+    /// The position of a row in the result, were that dense; none if there is no such place.
+    fn position(&self, row: &[i64]) -> Option<usize> {
+        let place = row
+            .iter()
+            .zip(&self.dims)
+            .try_fold(0i64, |place, (at, dim)| {
+                place.checked_mul(*dim)?.checked_add(*at)
+            });
+        let place = usize::try_from(place?).ok()?;
+        (place < self.shape.elements()).then_some(place)
+    }
+
+    /// The position of each value, if all coordinates lie within the shape.
+    fn positions(&self) -> Option<Vec<usize>> {
+        (0..self.count)
+            .map(|value| {
+                let row = self.row(value);
+                let mut places = row.iter().zip(&self.dims);
+                let is_inside = places.all(|(at, dim)| (0..*dim).contains(at));
+                self.position(row).filter(|_| is_inside)
             })
-        };
-        let shape = Shape::new(&dims)?;
-        let places = (0..found.len()).map(|at| place(found.row(at))).collect();
-        Ok(Places { places, shape })
+            .collect()
+    }
+
+    /// Values of equal coordinates: the group of each value, and a value of each group, in row-major order.
+    fn groups(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut order: Vec<usize> = (0..self.count).collect();
+        // One number is compared faster than a row of them.
+        match self.positions() {
+            Some(positions) => order.sort_by_key(|value| positions[*value]),
+            None => order.sort_by_key(|value| self.row(*value)),
+        }
+        let (mut slots, mut firsts) = (vec![0; self.count], Vec::new());
+        for group in order.chunk_by(|a, b| self.row(*a) == self.row(*b)) {
+            group.iter().for_each(|value| slots[*value] = firsts.len());
+            firsts.push(group[0]);
+        }
+        (slots, firsts)
     }
 }
 
@@ -319,29 +414,71 @@ fn joined<T: Element + Num>(
 fn build(node: &NodeInfo, reduction: Reduction) -> Result<AnyKernel> {
     let keep_dims = node.attrs.bool("keep_dims")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let Places { places, shape } = Places::of(ctx, keep_dims)?;
-        let out = reduced(reduction, ctx.input(1)?, &places, shape.elements())?;
-        ctx.set(0, out.reshaped(shape)?);
+        let kept = Kept::of(ctx, keep_dims)?;
+        let values = ctx.input(1)?;
+        let count = kept.shape.elements();
+        let out = match kept.positions() {
+            Some(positions) => reduced(reduction, values, &positions, count)?,
+            None => {
+                let (slots, firsts) = kept.groups();
+                let groups = reduced(reduction, values, &slots, firsts.len())?;
+                let mut sources = vec![None; count];
+                for (group, first) in firsts.iter().enumerate() {
+                    let place = kept.position(kept.row(*first));
+                    let place = place.ok_or_else(|| outside(&kept, *first))?;
+                    sources[place] = Some(group);
+                }
+                placed(&groups, &sources)?
+            }
+        };
+        ctx.set(0, out.reshaped(kept.shape)?);
         Ok(())
     })
+}
+
+#[cold]
+fn outside(kept: &Kept, value: usize) -> Status {
+    internal!(
+        "Obtained a write index of {:?} which is outside of bounds of {}",
+        kept.row(value),
+        kept.shape
+    )
+}
+
+/// The groups at their places, zero elsewhere.
+fn placed(groups: &Tensor, sources: &[Option<usize>]) -> Result<Tensor> {
+    let mut out = Tensor::zeros(groups.dtype(), Shape::vector(sources.len()))?;
+    by_word!(groups.dtype(), W => place::<W>(groups, sources, &mut out))?;
+    Ok(out)
+}
+
+fn place<W: Word>(groups: &Tensor, sources: &[Option<usize>], out: &mut Tensor) -> Result<()> {
+    let groups = groups.words::<W>()?;
+    for (slot, source) in out.words_mut::<W>()?.iter_mut().zip(sources) {
+        if let Some(source) = source {
+            *slot = groups[*source].clone();
+        }
+    }
+    Ok(())
 }
 
 fn build_sparse(node: &NodeInfo, reduction: Reduction) -> Result<AnyKernel> {
     let keep_dims = node.attrs.bool("keep_dims")?;
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let Places { places, shape } = Places::of(ctx, keep_dims)?;
-        let mut taken = places.clone();
-        taken.sort_unstable();
-        taken.dedup();
-        let slot = |place: &usize| taken.partition_point(|taken| taken < place);
-        let slots: Vec<usize> = places.iter().map(slot).collect();
-        let values = reduced(reduction, ctx.input(1)?, &slots, taken.len())?;
-        let indices = taken.iter().flat_map(|place| unravel(*place, &shape));
-        let indices: Vec<i64> = indices.collect();
-        let matrix = Shape::matrix(taken.len(), shape.rank())?;
+        let kept = Kept::of(ctx, keep_dims)?;
+        let (slots, firsts) = kept.groups();
+        let values = reduced(reduction, ctx.input(1)?, &slots, firsts.len())?;
+        let rank = kept.shape.rank();
+        let mut indices = vec![0; firsts.len() * rank];
+        for (group, first) in firsts.iter().enumerate() {
+            for (axis, at) in kept.axes.iter().zip(kept.row(*first)) {
+                indices[group * rank + axis] = *at;
+            }
+        }
+        let matrix = Shape::matrix(firsts.len(), rank)?;
         ctx.set(0, Tensor::from_vec(matrix, indices)?);
         ctx.set(1, values);
-        ctx.set(2, Tensor::vector(shape.dims()));
+        ctx.set(2, Tensor::vector(kept.shape.dims()));
         Ok(())
     })
 }

@@ -52,6 +52,17 @@ pub(crate) static OP: OpDef = OpDef {
             Code::InvalidArgument,
             "Input should have rank >= 2, but received shape: ",
         ),
+        ex_err(
+            "negative shape",
+            &[],
+            &[
+                i64s(&[1, 2], &[0, 0]),
+                f32s(&[1], &[1.0]),
+                i64s(&[2], &[2, -2]),
+            ],
+            Code::InvalidArgument,
+            "",
+        ),
     ],
     scripts: &[script(
         "rows of rows, put in order",
@@ -114,6 +125,8 @@ fn rows(ctx: &KernelCtx<'_>) -> Result<Vec<Vec<usize>>> {
         "Input should have rank >= 2, but received shape: {:?}",
         part.shape
     );
+    // Indices may lie outside of the shape, but that must be one.
+    Shape::new(&part.shape)?;
     let mut order: Vec<usize> = (0..part.len()).collect();
     order.sort_by_key(|at| part.row(*at));
     let row = |at: usize| &part.row(at)[..part.rank() - 1];
