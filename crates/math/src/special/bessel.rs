@@ -1,7 +1,7 @@
 //! Bessel functions of orders zero and one.
 //!
 //! `i0e` and the like are multiplied by exp(-|x|), `k0e` by exp(x). Functions of the second kind are infinite at
-//! zero and, as in TensorFlow, below.
+//! zero and, as in TensorFlow, below. Waves have no value at infinity.
 
 use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
@@ -210,8 +210,8 @@ fn second_kind(x: f64, order: usize) -> f64 {
 fn oscillating(x: f64) -> Oscillating {
     if x == f64::INFINITY {
         return Oscillating {
-            j: [0.0; 2],
-            y: [0.0; 2],
+            j: [f64::NAN; 2],
+            y: [f64::NAN; 2],
         };
     }
     if x < FAR { near(x) } else { far(x) }

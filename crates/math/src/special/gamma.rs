@@ -10,7 +10,7 @@ use crate::num::special::{digamma, lgamma};
 /// More steps than any argument needs that converges at all.
 const STEPS: usize = 20_000;
 
-/// The lower regularised incomplete gamma function; NaN unless `a > 0` and `x >= 0`.
+/// The lower regularised incomplete gamma function; zero at zero, else NaN unless `a > 0` and `x >= 0`.
 pub fn igamma(a: f64, x: f64) -> f64 {
     lower(a, x).value
 }
@@ -21,6 +21,7 @@ pub fn igammac(a: f64, x: f64) -> f64 {
         _ if !is_inside(a, x) => f64::NAN,
         _ if x == 0.0 => 1.0,
         _ if x == f64::INFINITY => 0.0,
+        _ if a == f64::INFINITY => 1.0,
         true => (fraction(a, x) * front(a, x)).value,
         false => 1.0 - (series(a, x) * front(a, x)).value,
     }
@@ -33,9 +34,11 @@ pub fn igamma_grad_a(a: f64, x: f64) -> f64 {
 
 fn lower(a: f64, x: f64) -> Dual {
     match is_far(a, x) {
-        _ if !is_inside(a, x) => Dual::constant(f64::NAN).with_slope(f64::NAN),
+        // TensorFlow looks at `a` after that.
         _ if x == 0.0 => Dual::constant(0.0),
-        _ if x == f64::INFINITY => Dual::constant(1.0),
+        _ if !is_inside(a, x) => Dual::constant(f64::NAN).with_slope(f64::NAN),
+        _ if a == f64::INFINITY => Dual::constant(0.0),
+        _ if x == f64::INFINITY => Dual::constant(1.0).with_slope(-0.0),
         true => Dual::constant(1.0) - fraction(a, x) * front(a, x),
         false => series(a, x) * front(a, x),
     }
@@ -48,6 +51,12 @@ pub fn gamma_sample_grad(a: f64, x: f64) -> f64 {
     }
     if !is_inside(a, x) {
         return f64::NAN;
+    }
+    if a == f64::INFINITY {
+        return 0.0;
+    }
+    if x == f64::INFINITY {
+        return -0.0;
     }
     // The derivatives of the lower function by both arguments share a factor that may be too small to divide by.
     let slope = x.ln() - digamma(a);

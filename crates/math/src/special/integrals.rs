@@ -17,6 +17,10 @@ pub fn dawsn(x: f64) -> f64 {
         }
         return sum;
     }
+    // There TensorFlow loses the sign.
+    if size > 1e9 {
+        return 0.5 / size;
+    }
     if size > 10.0 {
         let inverse = 0.5 / (x * x);
         let (mut term, mut sum) = (1.0f64, 1.0);
@@ -41,13 +45,10 @@ pub fn dawsn(x: f64) -> f64 {
     (sum / PI.sqrt()).copysign(x)
 }
 
-/// The exponential integral Ei(x) of positive x; minus infinity at zero, NaN below.
+/// The exponential integral Ei(x) of positive x; minus infinity at zero, NaN below and, as in TensorFlow, at infinity.
 pub fn expint(x: f64) -> f64 {
-    if x < 0.0 || x.is_nan() {
+    if x < 0.0 || x.is_nan() || x == f64::INFINITY {
         return f64::NAN;
-    }
-    if x == f64::INFINITY {
-        return x;
     }
     let (mut term, mut sum) = (1.0, 0.0);
     if x < 40.0 {
@@ -133,10 +134,11 @@ fn fresnel_fraction(x: f64) -> Complex128 {
     Complex128::new(0.5, 0.5) * (1.0 - rest)
 }
 
-/// Spence's integral: -∫ ln t / (t - 1) dt from one to x, the dilogarithm of 1 - x; NaN below zero.
+/// Spence's integral: -∫ ln t / (t - 1) dt from one to x, the dilogarithm of 1 - x; NaN below zero and, as in
+/// TensorFlow, at infinity.
 pub fn spence(x: f64) -> f64 {
     const AT_ZERO: f64 = PI * PI / 6.0;
-    if x < 0.0 || x.is_nan() {
+    if x < 0.0 || x.is_nan() || x == f64::INFINITY {
         f64::NAN
     } else if x == 0.0 {
         AT_ZERO
@@ -144,8 +146,6 @@ pub fn spence(x: f64) -> f64 {
         AT_ZERO - x.ln() * (-x).ln_1p() - dilogarithm(x)
     } else if x <= 1.5 {
         dilogarithm(1.0 - x)
-    } else if x == f64::INFINITY {
-        f64::NEG_INFINITY
     } else {
         let log = x.ln();
         -0.5 * log * log - spence(1.0 / x)

@@ -24,7 +24,8 @@ use crate::num::special::{digamma, lgamma};
 
 const EPSILON: f64 = 1e-16;
 
-/// The Hurwitz zeta function, the sum of `(q + k)^-x` for all `k` from zero: infinite at its poles, NaN where it is not real.
+/// The Hurwitz zeta function, the sum of `(q + k)^-x` for all `k` from zero: infinite at the poles of even powers, NaN at all others
+/// and where it is not real.
 pub fn zeta(x: f64, q: f64) -> f64 {
     // (2k)! / B_2k, the denominators of the Euler-Maclaurin series.
     const FACTORS: [f64; 12] = [
@@ -49,11 +50,18 @@ pub fn zeta(x: f64, q: f64) -> f64 {
     }
     if q <= 0.0 {
         if q.floor() == q {
-            return f64::INFINITY;
+            return if x % 2.0 == 0.0 || x.is_infinite() {
+                f64::INFINITY
+            } else {
+                f64::NAN
+            };
         }
         if x.floor() != x {
             return f64::NAN;
         }
+    }
+    if q == f64::INFINITY || x == f64::INFINITY && q > 1.0 {
+        return 0.0;
     }
     // The first terms one by one, the rest as an integral with corrections.
     let mut sum = q.powf(-x);
@@ -98,14 +106,16 @@ pub fn polygamma(n: f64, x: f64) -> f64 {
     sign * lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
 }
 
-/// The regularised incomplete beta function; NaN unless `a` and `b` are positive and `x` is from zero to one.
+/// The regularised incomplete beta function; NaN unless `a` and `b` are positive and `x` is from zero to one. At both ends of
+/// that it is not asked whether `a` and `b` are NaN.
 pub fn betainc(a: f64, b: f64, x: f64) -> f64 {
+    let is_outside = a <= 0.0 || b <= 0.0;
+    if !is_outside && (x == 0.0 || x == 1.0) {
+        return x;
+    }
     let is_inside = a > 0.0 && b > 0.0 && (0.0..=1.0).contains(&x);
     if !is_inside {
         return f64::NAN;
-    }
-    if x == 0.0 || x == 1.0 {
-        return x;
     }
     let front = (a * x.ln() + b * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b)).exp();
     // The fraction converges fast below the mean; above it, by symmetry.

@@ -235,13 +235,14 @@ fn expint_lane<I: Isa>(x: f64) -> f64 {
         8.212_703_663_085_363e-09,
         -4.163_564_159_094_135_5e-09,
     ];
+    let is_none = x < 0.0 || x == f64::INFINITY;
     // Beyond any `f32` from here on.
     let x = at_most(x, 200.0);
     let (low, high) = (at_most(x, 6.0), at_least(x, 6.0));
     let near = log64::<I>(low) + EULER + low * chebyshev::<I, _>(low / 3.0 - 1.0, NEAR);
     let far = exp64::<I>(high) / high * chebyshev::<I, _>(12.0 / high - 1.0, FAR);
     let value = if x > 6.0 { far } else { near };
-    if x < 0.0 { f64::NAN } else { value }
+    if is_none { f64::NAN } else { value }
 }
 
 /// Where the integrals of Fresnel are written as waves.
@@ -413,7 +414,11 @@ fn spence_lane<I: Isa>(x: f64) -> f64 {
     } else {
         value
     };
-    if x < 0.0 { f64::NAN } else { value }
+    if x < 0.0 || x == f64::INFINITY {
+        f64::NAN
+    } else {
+        value
+    }
 }
 
 #[cfg(test)]
@@ -477,12 +482,8 @@ mod tests {
             assert_eq!(found[..2], ends);
             assert!(found[2].is_nan());
         }
-        for (found, end) in [
-            (run(expint), f32::INFINITY),
-            (run(spence), f32::NEG_INFINITY),
-        ] {
-            assert_eq!(found[0], end);
-            assert!(found[1..].iter().all(|x| x.is_nan()));
+        for found in [run(expint), run(spence)] {
+            assert!(found.iter().all(|x| x.is_nan()));
         }
         let mut out = [0.0; 2];
         spence(&[0.0, 1.0], &mut out);

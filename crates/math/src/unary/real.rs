@@ -73,7 +73,7 @@ table! {
     Cosh |x| kernel1 lanes::cosh::<I>(x), scalar1 x.cosh();
     Digamma |x| scalar1 special::digamma_single(x), scalar1 special::digamma(x);
     Elu |x| kernel1 elu::<I>(x), scalar1 if x < 0.0 { x.exp_m1() } else { x };
-    Erf |x| kernel1 lanes::erf::<I>(x), scalar1 special::erf(x);
+    Erf |x| kernel1 lanes::erf::<I>(x), scalar1 erf(x);
     Erfc |x| kernel1 lanes::erfc::<I>(x), scalar1 special::erfc(x);
     Erfinv |x| kernel1 lanes::erfinv::<I>(x), scalar1 special::erfinv(x),
         if lanes::is_far((1.0 - x) * (1.0 + x)) => special::erfinv(f64::from(x)) as f32;
@@ -107,6 +107,14 @@ table! {
     Tan |x| kernel1 lanes::tan::<I>(x), scalar1 x.tan(),
         if is_huge(x) => x.tan();
     Tanh |x| kernel1 lanes::tanh::<I>(x), kernel1 lanes::tanh64::<I>(x);
+}
+
+/// Of infinities TensorFlow's is NaN, in double precision only.
+fn erf(x: f64) -> f64 {
+    if x.is_infinite() {
+        return f64::NAN;
+    }
+    special::erf(x)
 }
 
 #[inline(always)]

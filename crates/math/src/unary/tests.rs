@@ -108,6 +108,10 @@ fn check<T: UnaryElement + crate::num::Float>(tolerance: f64, tiny: f64) {
             let mut y = vec![T::ZERO; n];
             apply(&Serial, op, &x, &mut y).unwrap();
             for (x, y) in x.iter().zip(&y) {
+                // In double precision TensorFlow has none at the ends.
+                let has_value = size_of::<T>() < 8 || !matches!(op, Unary::Erf);
+                let is_none = !has_value && x.to_f64().is_infinite();
+                let exact = if is_none { |_| f64::NAN } else { exact };
                 let want = T::from_f64(exact(x.to_f64())).to_f64();
                 let ok = close(y.to_f64(), want, tolerance) || (y.to_f64() - want).abs() < tiny;
                 assert!(ok, "{op:?}({x:?}) = {y:?}, not {want}");

@@ -5,7 +5,7 @@
 //! double precision. `Betainc` wants equal shapes
 //! or scalars, the others broadcast.
 
-use tensorfleet_graph::example::{ex_err, ex_ref, f32s, f64s, ramp, x};
+use tensorfleet_graph::example::{Example, ex_err, ex_ref, f32s, f64s, ramp, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -23,6 +23,19 @@ use crate::types::SINGLE_AND_DOUBLE;
 /// Literals with a dtype where TensorFlow knows the gradient of the last input only: differences would find the others.
 const POWERS: &[f64] = &[1.5, 2.0, 3.0, 8.0];
 const STARTS: &[f64] = &[0.5, 2.0, 3.5, 5.0];
+
+/// All pairs of what has no place on a curve.
+const ENDS: Example = ex_ref("ends", &[], &[x(&[8, 1], EXTREMES), x(&[8], EXTREMES)]);
+const EXTREMES: &[f64] = &[
+    0.0,
+    1.0,
+    -1.0,
+    2.0,
+    3.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+];
 
 pub(crate) static OPS: [OpDef; 7] = [
     OpDef {
@@ -42,6 +55,7 @@ pub(crate) static OPS: [OpDef; 7] = [
                 &[],
                 &[x(&[3], &[0.0, -1.0, 1.0]), x(&[3], &[1.0, 1.0, -1.0])],
             ),
+            ENDS,
         ],
         ..GAMMA
     },
@@ -51,11 +65,14 @@ pub(crate) static OPS: [OpDef; 7] = [
         kernels: &[cpu(&[("T", SINGLE_AND_DOUBLE)], |node| {
             build(node, special::igammac, Some(pairs::igammac))
         })],
-        examples: &[ex_ref(
-            "grid",
-            &[],
-            &[x(&[4, 1], &[0.5, 1.0, 3.0, 10.0]), ramp(&[5], 0.5, 2.5)],
-        )],
+        examples: &[
+            ex_ref(
+                "grid",
+                &[],
+                &[x(&[4, 1], &[0.5, 1.0, 3.0, 10.0]), ramp(&[5], 0.5, 2.5)],
+            ),
+            ENDS,
+        ],
         ..GAMMA
     },
     OpDef {
@@ -65,11 +82,14 @@ pub(crate) static OPS: [OpDef; 7] = [
             build(node, special::igamma_grad_a, None)
         })],
         exactness: Exactness::Relative(1e-4),
-        examples: &[ex_ref(
-            "grid",
-            &[],
-            &[x(&[3, 1], &[0.5, 1.0, 3.0]), ramp(&[4], 0.5, 2.5)],
-        )],
+        examples: &[
+            ex_ref(
+                "grid",
+                &[],
+                &[x(&[3, 1], &[0.5, 1.0, 3.0]), ramp(&[4], 0.5, 2.5)],
+            ),
+            ENDS,
+        ],
         ..GAMMA
     },
     OpDef {
@@ -88,6 +108,7 @@ pub(crate) static OPS: [OpDef; 7] = [
                 &[x(&[3, 1], &[0.5, 1.0, 3.0]), ramp(&[4], 0.5, 2.5)],
             ),
             ex_ref("at zero", &[], &[x(&[1], &[2.0]), x(&[1], &[0.0])]),
+            ENDS,
         ],
         ..GAMMA
     },
@@ -113,6 +134,7 @@ pub(crate) static OPS: [OpDef; 7] = [
                 &[],
                 &[x(&[2], &[0.5, -1.0]), x(&[2], &[1.0, 1.0])],
             ),
+            ENDS,
         ],
         ..GAMMA
     },
@@ -133,6 +155,7 @@ pub(crate) static OPS: [OpDef; 7] = [
         })],
         examples: &[
             ex_ref("grid", &[], &[f32s(&[4, 1], POWERS), f32s(&[4], STARTS)]),
+            ENDS,
             ex_ref(
                 "grid in double",
                 &[],
@@ -174,6 +197,21 @@ pub(crate) static OPS: [OpDef; 7] = [
                     f32s(&[], &[2.0]),
                     f32s(&[], &[3.0]),
                     f32s(&[5], &[0.0, 0.25, 0.5, 0.75, 1.0]),
+                ],
+            ),
+            ex_ref(
+                "ends",
+                &[],
+                &[
+                    x(
+                        &[8],
+                        &[1.0, f64::NAN, f64::NAN, 0.0, -1.0, f64::NAN, 1.0, 1.0],
+                    ),
+                    x(
+                        &[8],
+                        &[f64::NAN, 1.0, f64::NAN, f64::NAN, 1.0, 1.0, 1.0, 1.0],
+                    ),
+                    x(&[8], &[0.0, 1.0, 1.0, 1.0, 0.0, 0.5, 1.5, f64::NAN]),
                 ],
             ),
             ex_err(

@@ -1,6 +1,7 @@
 //! Bessel functions of orders zero and one, plain and scaled by an exponential.
 //!
-//! TensorFlow: Op(x: T) -> y: T, T in {bfloat16, half, float, double}, kernels for all but bfloat16. Computed in double precision.
+//! TensorFlow: Op(x: T) -> y: T, T in {bfloat16, half, float, double}, kernels for all but bfloat16. Computed in double precision,
+//! which shows far out, where TensorFlow's own waves in single precision have few right digits.
 
 use tensorfleet_graph::example::{Example, ex_ref, ramp, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads};
@@ -20,13 +21,21 @@ const FIRST: &[Example] = &[
     ex_ref("curve", &[], &[ramp(&[14], -3.25, 0.5)]),
     ex_ref("far", &[], &[x(&[3], &[9.0, -30.0, 8.5])]),
     ex_ref("none", &[], &[x(&[0], &[])]),
+    ENDS,
 ];
+
+const ENDS: Example = ex_ref(
+    "ends",
+    &[],
+    &[x(&[3], &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN])],
+);
 
 /// Functions of positive numbers.
 const CURVE: Example = ex_ref("curve", &[], &[ramp(&[12], 0.25, 0.75)]);
 const SECOND: &[Example] = &[
     CURVE,
     ex_ref("at and below zero", &[], &[x(&[2], &[0.0, -1.0])]),
+    ENDS,
 ];
 
 const BESSEL: OpDef = OpDef {
@@ -163,11 +172,22 @@ pub(crate) static OPS: [OpDef; 12] = [
             let slope = g.sub(zeroth, quotient)?;
             g.chain(slope)
         }),
-        kernels: kernels!(y1),
-        examples: &[CURVE],
+        kernels: &[cpu(&[("T", TYPES)], |node| {
+            let is_double = node.attrs.dtype("T")? == DType::F64;
+            by_double(node, if is_double { special::y1 } else { y1_off_zero })
+        })],
+        examples: SECOND,
         ..BESSEL
     },
 ];
+
+/// In single precision TensorFlow's has no value at zero.
+fn y1_off_zero(x: f64) -> f64 {
+    if x == 0.0 {
+        return f64::NAN;
+    }
+    special::y1(x)
+}
 
 /// The derivative is another function of the same place.
 fn other(g: &mut GradCtx<'_>, op: &str, sign: f64) -> Result<InputGrads> {

@@ -4,7 +4,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use tensorfleet_graph::example::{ex_ref, ramp, x};
+use tensorfleet_graph::example::{Example, ex_ref, ramp, script, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_math::special::{self, single};
@@ -21,9 +21,21 @@ const INTEGRAL: OpDef = OpDef {
     ..UNARY
 };
 
+/// Where waves and logarithms have no value, or none of use.
+const ENDS: Example = ex_ref(
+    "ends",
+    &[],
+    &[x(&[3], &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN])],
+);
+
 pub(crate) static OPS: [OpDef; 5] = [
     OpDef {
         name: "Dawsn",
+        scripts: &[script(
+            "farther",
+            "x = double[2]{-1e10, 1e10}\ny = Dawsn(x)",
+            &["fetch y => ?"],
+        )],
         gradient: Gradient::Rule(|g| {
             let product = g.mul(g.input(0), g.output(0))?;
             let twice = g.scaled(product, -2.0)?;
@@ -36,6 +48,7 @@ pub(crate) static OPS: [OpDef; 5] = [
         examples: &[
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
             ex_ref("far", &[], &[x(&[3], &[7.0, -30.0, 0.0])]),
+            ENDS,
         ],
         ..INTEGRAL
     },
@@ -54,6 +67,7 @@ pub(crate) static OPS: [OpDef; 5] = [
             ex_ref("curve", &[], &[ramp(&[12], 0.25, 0.5)]),
             ex_ref("far", &[], &[x(&[2], &[20.0, 50.0])]),
             ex_ref("at and below zero", &[], &[x(&[2], &[0.0, -1.0])]),
+            ENDS,
         ],
         ..INTEGRAL
     },
@@ -66,6 +80,7 @@ pub(crate) static OPS: [OpDef; 5] = [
         examples: &[
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
             ex_ref("far", &[], &[x(&[2], &[7.0, -30.0])]),
+            ENDS,
         ],
         ..INTEGRAL
     },
@@ -78,6 +93,7 @@ pub(crate) static OPS: [OpDef; 5] = [
         examples: &[
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
             ex_ref("far", &[], &[x(&[2], &[7.0, -30.0])]),
+            ENDS,
         ],
         ..INTEGRAL
     },
@@ -100,6 +116,7 @@ pub(crate) static OPS: [OpDef; 5] = [
         examples: &[
             ex_ref("curve", &[], &[ramp(&[12], 0.125, 0.5)]),
             ex_ref("at and below zero", &[], &[x(&[3], &[0.0, -1.0, 1.0])]),
+            ENDS,
         ],
         ..INTEGRAL
     },

@@ -1,11 +1,11 @@
 //! The error function, the gamma function and their kin.
 //!
-//! TensorFlow: Op(x: T) -> y: T, T in {bfloat16, half, float, double}. `Erf` of an infinite double is one, where TensorFlow 2.21
-//! gives NaN.
+//! TensorFlow: Op(x: T) -> y: T, T in {bfloat16, half, float, double}. `Erf` of an infinite double is NaN, as it is in
+//! TensorFlow 2.21; of other infinite floats it is one.
 
 use std::f64::consts::PI;
 
-use tensorfleet_graph::example::{ex, ex_ref, f32s, ramp, x};
+use tensorfleet_graph::example::{ex, ex_ref, f32s, f64s, ramp, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads, dense};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_math::unary::Unary;
@@ -30,6 +30,11 @@ pub(crate) static OPS: [OpDef; 6] = [
                 &[f32s(&[3], &[0.0, 1.0, -1.0])],
             ),
             ex_ref("curve", &[], &[ramp(&[17], -4.0, 0.5)]),
+            ex_ref(
+                "ends in double",
+                &[],
+                &[f64s(&[3], &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN])],
+            ),
         ],
         ..UNARY
     },
