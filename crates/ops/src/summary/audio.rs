@@ -6,11 +6,11 @@
 use tensorfleet_graph::example::{ex_err, ex_ref, f32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_proto::summary::{Audio, Value, value};
+use tensorfleet_proto::summary::{Audio, value};
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::Tensor;
 
-use super::encode::{summary, tag};
+use super::encode::{Entry, summary, tag};
 use crate::io::wav;
 
 const AUDIO: OpDef = OpDef {
@@ -83,8 +83,8 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             Some(rate) => rate,
             None => ctx.scalar::<f32>(2)?,
         };
-        let out = summary(values(tag(ctx, 0)?, ctx.input(1)?, outputs, rate)?);
-        ctx.set(0, out);
+        let entries = values(&tag(ctx, 0)?, ctx.input(1)?, outputs, rate)?;
+        ctx.set(0, summary(&entries));
         Ok(())
     })
 }
@@ -97,7 +97,7 @@ pub(super) fn most(node: &NodeInfo) -> Result<usize> {
 }
 
 /// A summary value for each of the first sounds in a batch.
-pub(super) fn values(tag: String, tensor: &Tensor, most: usize, rate: f32) -> Result<Vec<Value>> {
+pub(super) fn values(tag: &[u8], tensor: &Tensor, most: usize, rate: f32) -> Result<Vec<Entry>> {
     ensure!(
         matches!(tensor.rank(), 2 | 3),
         invalid_argument,
@@ -122,14 +122,12 @@ pub(super) fn values(tag: String, tensor: &Tensor, most: usize, rate: f32) -> Re
             encoded_audio_string: wav::encode(sound.slice::<f32>()?, rounded, channels)?.into(),
             content_type: "audio/wav".to_owned(),
         };
-        values.push(Value {
-            tag: match most {
-                1 => format!("{tag}/audio"),
-                _ => format!("{tag}/audio/{index}"),
-            },
-            value: Some(value::Value::Audio(audio)),
-            ..Value::default()
-        });
+        let end = match most {
+            1 => "/audio".to_owned(),
+            _ => format!("/audio/{index}"),
+        };
+        let tag = [tag, end.as_bytes()].concat();
+        values.push(Entry::new(tag, value::Value::Audio(audio)));
     }
     Ok(values)
 }

@@ -6,10 +6,10 @@ use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_proto::HistogramProto;
-use tensorfleet_proto::summary::{Value, value};
+use tensorfleet_proto::summary::value;
 use tensorfleet_status::{Code, Result, invalid_argument};
 
-use super::encode::{summary, tag};
+use super::encode::{Entry, summary, tag};
 use crate::math::cast::doubles;
 use crate::types::REAL_NUMBERS;
 
@@ -54,12 +54,8 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
         let tag = tag(ctx, 0)?;
         let histogram = histogram(&doubles(ctx.input(1)?)?, &tag)?;
-        let entry = Value {
-            tag,
-            value: Some(value::Value::Histo(histogram)),
-            ..Value::default()
-        };
-        ctx.set(0, summary(vec![entry]));
+        let entry = Entry::new(&tag[..], value::Value::Histo(histogram));
+        ctx.set(0, summary(&[entry]));
         Ok(())
     })
 }
@@ -81,7 +77,7 @@ fn limits() -> Vec<f64> {
 }
 
 /// The histogram of finite values, without the empty buckets at both ends.
-pub(super) fn histogram(values: &[f64], tag: &str) -> Result<HistogramProto> {
+pub(super) fn histogram(values: &[f64], tag: &[u8]) -> Result<HistogramProto> {
     let limits = limits();
     let mut counts = vec![0.0; limits.len()];
     let mut out = HistogramProto {
@@ -92,8 +88,9 @@ pub(super) fn histogram(values: &[f64], tag: &str) -> Result<HistogramProto> {
     for value in values {
         if !value.is_finite() {
             return Err(invalid_argument!(
-                "{} in summary histogram for: {tag}",
-                if value.is_nan() { "Nan" } else { "Infinity" }
+                "{} in summary histogram for: {}",
+                if value.is_nan() { "Nan" } else { "Infinity" },
+                String::from_utf8_lossy(tag)
             ));
         }
         let bucket = limits

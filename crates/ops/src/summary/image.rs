@@ -7,11 +7,11 @@
 use tensorfleet_graph::example::{ex_err, f32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_proto::summary::{Image, Value, value};
+use tensorfleet_proto::summary::{Image, value};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Tensor, f16};
 
-use super::encode::{summary, tag};
+use super::encode::{Entry, summary, tag};
 use crate::image::png_file::encode;
 use crate::math::cast::doubles;
 
@@ -57,19 +57,19 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     let max_images = node.attrs.int("max_images")?.max(1) as usize;
     let bad_color = node.attrs.tensor("bad_color")?.slice::<u8>()?.to_vec();
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let out = summary(values(tag(ctx, 0)?, ctx.input(1)?, max_images, &bad_color)?);
-        ctx.set(0, out);
+        let entries = values(&tag(ctx, 0)?, ctx.input(1)?, max_images, &bad_color)?;
+        ctx.set(0, summary(&entries));
         Ok(())
     })
 }
 
 /// A summary value for each of the first images in a batch.
 pub(super) fn values(
-    tag: String,
+    tag: &[u8],
     images: &Tensor,
     max_images: usize,
     bad_color: &[u8],
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Entry>> {
     let channels = images.shape().dim(3);
     if images.rank() != 4 || !matches!(channels, 1 | 3 | 4) {
         return Err(invalid_argument!(
@@ -87,17 +87,18 @@ pub(super) fn values(
     let mut values = Vec::with_capacity(count);
     for index in 0..count {
         let pixels = pixels(&images.rows(index, 1)?, channels, bad_color)?;
-        let label = if max_images == 1 {
-            format!("{tag}/image")
+        let end = if max_images == 1 {
+            "/image".to_owned()
         } else {
-            format!("{tag}/image/{index}")
+            format!("/image/{index}")
         };
+        let label = [tag, end.as_bytes()].concat();
         values.push(entry(label, images, channels, &pixels)?);
     }
     Ok(values)
 }
 
-fn entry(label: String, images: &Tensor, channels: usize, pixels: &[u8]) -> Result<Value> {
+fn entry(label: Vec<u8>, images: &Tensor, channels: usize, pixels: &[u8]) -> Result<Entry> {
     let (height, width) = (images.shape().dim(1), images.shape().dim(2));
     let side = |length: usize| {
         i32::try_from(length)
@@ -110,11 +111,7 @@ fn entry(label: String, images: &Tensor, channels: usize, pixels: &[u8]) -> Resu
         encoded_image_string: encode([height as u32, width as u32], channels, false, -1, pixels)?
             .into(),
     };
-    Ok(Value {
-        tag: label,
-        value: Some(value::Value::Image(image)),
-        ..Value::default()
-    })
+    Ok(Entry::new(label, value::Value::Image(image)))
 }
 
 fn pixels(image: &Tensor, channels: usize, bad_color: &[u8]) -> Result<Vec<u8>> {

@@ -12,7 +12,7 @@ use tensorfleet_proto::Summary;
 use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{Bytes, TString};
 
-use super::encode::summary;
+use super::encode::{Entry, summary};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "MergeSummary",
@@ -59,11 +59,11 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
                             value.tag
                         ));
                     }
-                    values.push(value);
+                    values.push(Entry::of(value.tag.clone(), value));
                 }
             }
         }
-        ctx.set(0, summary(values));
+        ctx.set(0, summary(&values));
         Ok(())
     })
 }

@@ -2,14 +2,14 @@
 //!
 //! TensorFlow: ScalarSummary(tags: string, values: T) -> summary: string, tags and values of the same shape.
 
-use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, strs};
+use tensorfleet_graph::example::{ex_err, ex_ref, f32s, i32s, script, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_proto::summary::{Value, value};
+use tensorfleet_proto::summary::value;
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::TString;
 
-use super::encode::summary;
+use super::encode::{Entry, summary};
 use crate::math::cast::doubles;
 use crate::types::REAL_NUMBERS;
 
@@ -24,6 +24,11 @@ pub(crate) static OP: OpDef = OpDef {
     gradient: Gradient::Stop("summaries are not differentiated"),
     kernels: &[cpu(&[("T", REAL_NUMBERS)], build)],
     exactness: Exactness::Bits,
+    scripts: &[script(
+        "a tag that is not UTF-8",
+        "text = string[]{_w}\ntag = DecodeBase64(text)\nx = float[]{1}\ns = ScalarSummary(tag, x)\ny = EncodeBase64(s)",
+        &["fetch y => string[]{CggKAf8VAACAPw}"],
+    )],
     examples: &[
         ex_ref("one", &[], &[strs(&[], &["loss"]), f32s(&[], &[0.5])]),
         ex_ref(
@@ -57,13 +62,9 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
             .slice::<TString>()?
             .iter()
             .zip(doubles(values)?)
-            .map(|(tag, number)| Value {
-                tag: String::from_utf8_lossy(tag).into_owned(),
-                value: Some(value::Value::SimpleValue(number as f32)),
-                ..Value::default()
-            });
-        let out = summary(entries.collect());
-        ctx.set(0, out);
+            .map(|(tag, number)| Entry::new(&tag[..], value::Value::SimpleValue(number as f32)));
+        let entries: Vec<Entry> = entries.collect();
+        ctx.set(0, summary(&entries));
         Ok(())
     })
 }

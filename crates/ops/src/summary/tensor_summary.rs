@@ -4,7 +4,6 @@
 //! TensorSummary(tensor: T) -> summary: string, whose attrs description, labels and display_name are not used.
 
 use prost::Message;
-use tensorfleet_checkpoint::coding::put_varint;
 use tensorfleet_graph::example::{ex_ref, f32s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -13,7 +12,7 @@ use tensorfleet_proto::summary::{Value, value};
 use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::{TString, Tensor};
 
-use super::encode::{summary, tag};
+use super::encode::{Entry, put_bytes, summary, tag};
 use crate::io::tensor_proto::proto;
 
 const SUMMARY: OpDef = OpDef {
@@ -79,9 +78,8 @@ fn build_by_node(node: &NodeInfo) -> Result<AnyKernel> {
         ];
         let value = parts.map(|part| part.encode_to_vec()).concat();
         // The one field of a summary.
-        let mut summary = vec![1 << 3 | 2];
-        put_varint(&mut summary, value.len() as u64);
-        summary.extend_from_slice(&value);
+        let mut summary = Vec::new();
+        put_bytes(&mut summary, 1, &value);
         ctx.set(0, Tensor::string(summary));
         Ok(())
     })
@@ -89,20 +87,20 @@ fn build_by_node(node: &NodeInfo) -> Result<AnyKernel> {
 
 fn build(_: &NodeInfo) -> Result<AnyKernel> {
     AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
-        let value = tensor_value(tag(ctx, 0)?, ctx.input(1)?, &ctx.scalar::<TString>(2)?)?;
-        ctx.set(0, summary(vec![value]));
+        let value = tensor_value(&tag(ctx, 0)?, ctx.input(1)?, &ctx.scalar::<TString>(2)?)?;
+        ctx.set(0, summary(&[value]));
         Ok(())
     })
 }
 
 /// A summary value that holds a tensor and what its serialised metadata say of it.
-pub(super) fn tensor_value(tag: String, tensor: &Tensor, metadata: &TString) -> Result<Value> {
+pub(super) fn tensor_value(tag: &[u8], tensor: &Tensor, metadata: &TString) -> Result<Entry> {
     let metadata = SummaryMetadata::decode(&metadata[..])
         .map_err(|error| invalid_argument!("the summary metadata cannot be parsed: {error}"))?;
-    Ok(Value {
-        tag,
+    let value = Value {
         metadata: Some(metadata),
         value: Some(value::Value::Tensor(proto(tensor)?)),
         ..Value::default()
-    })
+    };
+    Ok(Entry::of(tag, value))
 }

@@ -27,7 +27,7 @@ pub(crate) static OPS: [OpDef; 2] = [
             let most = audio::most(node)?;
             write(move |ctx| {
                 let rate = ctx.scalar::<f32>(4)?;
-                audio::values(tag(ctx, 2)?, ctx.input(3)?, most, rate)
+                audio::values(&tag(ctx, 2)?, ctx.input(3)?, most, rate)
             })
         })],
         ..WRITE
@@ -55,7 +55,7 @@ pub(crate) static OPS: [OpDef; 2] = [
                     "bad_color must be a vector, got shape {}",
                     bad_color.shape()
                 );
-                image::values(tag(ctx, 2)?, ctx.input(3)?, most, bad_color.slice::<u8>()?)
+                image::values(&tag(ctx, 2)?, ctx.input(3)?, most, bad_color.slice::<u8>()?)
             })
         })],
         ..WRITE

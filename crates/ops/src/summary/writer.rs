@@ -14,12 +14,12 @@ use tensorfleet_checkpoint::events::{EventsOptions, EventsWriter, unique_suffix}
 use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Cost, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo, Resource};
-use tensorfleet_proto::summary::{Value, value};
+use tensorfleet_proto::summary::value;
 use tensorfleet_proto::{Event, GraphDef, Summary, event};
 use tensorfleet_status::{Result, data_loss, invalid_argument, not_found};
 use tensorfleet_tensor::{Bytes, TString};
 
-use super::encode::tag;
+use super::encode::{Entry, put_bytes, serialized, tag};
 use super::histogram::histogram;
 use super::tensor_summary::tensor_value;
 use crate::math::cast::doubles;
@@ -89,7 +89,7 @@ pub(crate) static OPS: [OpDef; 10] = [
         kernels: &[cpu(&[], |_| {
             write(|ctx| {
                 Ok(vec![tensor_value(
-                    tag(ctx, 3)?,
+                    &tag(ctx, 3)?,
                     ctx.input(2)?,
                     &ctx.scalar::<TString>(4)?,
                 )?])
@@ -174,11 +174,14 @@ fn build_create(_: &NodeInfo) -> Result<AnyKernel> {
             // Whoever comes second shares the first one's file, as in TensorFlow.
             return Ok(());
         }
-        let logdir = tag(ctx, 1)?;
+        let text = |index| -> Result<String> {
+            Ok(String::from_utf8_lossy(&tag(ctx, index)?).into_owned())
+        };
+        let logdir = text(1)?;
         let options = EventsOptions {
             max_queue: usize::try_from(ctx.int(2)?).unwrap_or(0),
             flush_after: Duration::from_millis(u64::try_from(ctx.int(3)?).unwrap_or(0)),
-            suffix: unique_suffix(&tag(ctx, 4)?),
+            suffix: unique_suffix(&text(4)?),
             ..EventsOptions::default()
         };
         *writer = Some(EventsWriter::create(&logdir, &options)?);
@@ -204,23 +207,23 @@ fn with_writer(
 
 /// A kernel that writes one event with the values that `make` makes of the inputs.
 pub(super) fn write(
-    make: impl Fn(&KernelCtx<'_>) -> Result<Vec<Value>> + Send + Sync + 'static,
+    make: impl Fn(&KernelCtx<'_>) -> Result<Vec<Entry>> + Send + Sync + 'static,
 ) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let summary = Summary { value: make(ctx)? };
-        write_now(ctx, event::What::Summary(summary))
+        let summary = serialized(&make(ctx)?);
+        let mut event = now(ctx)?.encode_to_vec();
+        put_bytes(&mut event, 5, &summary);
+        with_writer(ctx, |writer| writer.write_encoded(&event))
     })
 }
 
-/// Writes an event of this moment and the step in input 1.
-fn write_now(ctx: &KernelCtx<'_>, what: event::What) -> Result<()> {
-    let event = Event {
+/// An event of this moment and the step in input 1.
+fn now(ctx: &KernelCtx<'_>) -> Result<Event> {
+    Ok(Event {
         wall_time: ctx.env().clock.wall().as_secs_f64(),
         step: ctx.int(1)?,
-        what: Some(what),
         ..Event::default()
-    };
-    with_writer(ctx, |writer| writer.write(&event))
+    })
 }
 
 fn build_graph(_: &NodeInfo) -> Result<AnyKernel> {
@@ -228,7 +231,9 @@ fn build_graph(_: &NodeInfo) -> Result<AnyKernel> {
         let graph = ctx.scalar::<TString>(2)?;
         GraphDef::decode(&graph[..])
             .map_err(|_| data_loss!("Bad tf.GraphDef binary proto tensor string"))?;
-        write_now(ctx, event::What::GraphDef(graph.into()))
+        let mut event = now(ctx)?;
+        event.what = Some(event::What::GraphDef(graph.into()));
+        with_writer(ctx, |writer| writer.write(&event))
     })
 }
 
@@ -240,7 +245,7 @@ fn build_import(_: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
-fn scalar_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
+fn scalar_value(ctx: &KernelCtx<'_>) -> Result<Vec<Entry>> {
     let number = match doubles(ctx.input(3)?)?.as_slice() {
         [number] => *number,
         other => {
@@ -250,31 +255,25 @@ fn scalar_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
             ));
         }
     };
-    Ok(vec![Value {
-        tag: tag(ctx, 2)?,
-        value: Some(value::Value::SimpleValue(number as f32)),
-        ..Value::default()
-    }])
+    let value = value::Value::SimpleValue(number as f32);
+    Ok(vec![Entry::new(&tag(ctx, 2)?[..], value)])
 }
 
-fn histogram_value(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
+fn histogram_value(ctx: &KernelCtx<'_>) -> Result<Vec<Entry>> {
     let tag = tag(ctx, 2)?;
     let histogram = histogram(&doubles(ctx.input(3)?)?, &tag)?;
-    Ok(vec![Value {
-        tag,
-        value: Some(value::Value::Histo(histogram)),
-        ..Value::default()
-    }])
+    Ok(vec![Entry::new(&tag[..], value::Value::Histo(histogram))])
 }
 
 /// The values of all summaries, in one event.
-fn raw_values(ctx: &KernelCtx<'_>) -> Result<Vec<Value>> {
+fn raw_values(ctx: &KernelCtx<'_>) -> Result<Vec<Entry>> {
     let mut values = Vec::new();
     for (index, bytes) in ctx.input(2)?.slice::<TString>()?.iter().enumerate() {
         let summary = Summary::decode(Bytes::from(bytes)).map_err(|_| {
             data_loss!("Bad tf.compat.v1.Summary binary proto tensor string at index {index}")
         })?;
-        values.extend(summary.value);
+        let entries = summary.value.into_iter();
+        values.extend(entries.map(|value| Entry::of(value.tag.clone(), value)));
     }
     Ok(values)
 }
