@@ -9,7 +9,7 @@ use tensorfleet_status::{Result, invalid_argument, not_found};
 use tensorfleet_tensor::DType;
 
 use crate::prune::prune;
-use crate::reads::read_after_updates;
+use crate::reads::{read_after_updates, read_after_writes_in_place};
 use crate::roots::Roots;
 
 /// What a run feeds, fetches and runs, by name.
@@ -103,6 +103,7 @@ pub fn rewrite(graph: &Graph, signature: &Signature, boundary: Boundary<'_>) -> 
     }
     let mut pruned = prune(&out, roots.iter().copied())?;
     read_after_updates(&mut pruned)?;
+    read_after_writes_in_place(&mut pruned)?;
     Ok(Rewritten {
         graph: pruned,
         roots: Roots::of(&out, roots),

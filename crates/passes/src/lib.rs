@@ -34,7 +34,7 @@ pub use lower::lower;
 pub use partition::{Part, PartDevice, PartitionOptions, partition};
 pub use place::{Assignments, DeviceSet, PlaceDevice, PlaceOptions, Placement, place};
 pub use prune::prune;
-pub use reads::read_after_updates;
+pub use reads::{read_after_updates, read_after_writes_in_place};
 pub use roots::Roots;
 pub use unread::drop_unread;
 

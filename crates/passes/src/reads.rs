@@ -5,9 +5,12 @@
 //! that is ordered behind an update in place sees the updated value: an average of weights taken after
 //! a training step counts on it. Here a read is a snapshot, which is what users that are not ordered
 //! want (a gradient must not mix old and new weights). So users behind an update read anew.
+//!
+//! `InplaceUpdate` and its like write into their first input, whoever else holds that. Here they leave it alone if others do,
+//! and users of it that are ordered behind the op get the op's result instead.
 
 use rustc_hash::FxHashSet;
-use tensorfleet_graph::{Consumers, Graph, NodeId, Output};
+use tensorfleet_graph::{Consumers, Graph, Node, NodeId, Output};
 use tensorfleet_status::Result;
 
 /// A use of a variable's value to be moved from the early read to the variable itself.
@@ -36,6 +39,42 @@ pub fn read_after_updates(graph: &mut Graph) -> Result<()> {
     }
     for use_ in late {
         graph.set_input(use_.user, use_.port, use_.variable)?;
+    }
+    Ok(())
+}
+
+/// Lets users of a tensor that run behind an op that writes into it read what the op returns.
+pub fn read_after_writes_in_place(graph: &mut Graph) -> Result<()> {
+    const IN_PLACE: [&str; 3] = ["InplaceAdd", "InplaceSub", "InplaceUpdate"];
+    let writes = |node: &Node| IN_PLACE.contains(&node.op_name());
+    if !graph.nodes().any(|(_, node)| writes(node)) {
+        return Ok(());
+    }
+    // One op may write behind another.
+    for writer in graph.topological_order()? {
+        let node = graph.node(writer);
+        let (true, Some(written)) = (writes(node), node.inputs.first().copied()) else {
+            continue;
+        };
+        let consumers = graph.consumers();
+        let (mut open, mut seen) = (vec![writer], FxHashSet::default());
+        let mut late = Vec::new();
+        while let Some(behind) = open.pop() {
+            for (user, _) in &consumers[behind.index()] {
+                let node = graph.node(*user);
+                // What lies behind that comes later, and may come before the writer then.
+                if node.op_name() == "NextIteration" || !seen.insert(*user) {
+                    continue;
+                }
+                open.push(*user);
+                let inputs = node.inputs.iter().enumerate();
+                let ports = inputs.filter(|(_, input)| **input == written);
+                late.extend(ports.map(|(port, _)| (*user, port)));
+            }
+        }
+        for (user, port) in late {
+            graph.set_input(user, port, writer.output(0))?;
+        }
     }
     Ok(())
 }

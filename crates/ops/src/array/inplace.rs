@@ -1,10 +1,11 @@
 //! `InplaceUpdate`, `InplaceAdd`, `InplaceSub`: rows of a tensor overwritten, or added to.
 //!
 //! TensorFlow: (x: T, i: int32, v: T) -> y: T, where row `i[j]` of `y` is made from row `j` of `v`; row numbers count modulo
-//! the number of rows. TensorFlow changes `x` itself: whoever else holds it sees that too, sooner or later. Here `x` is
-//! changed only if nobody else holds it.
+//! the number of rows. TensorFlow changes `x` itself, and its tests count on that: who reads `x` behind the op sees `y`. Here `x` is
+//! changed only if nobody else holds it, and a pass gives `y` to whoever reads `x` behind the op. Readers that are not ordered see
+//! the old value, in TensorFlow the one or the other; constants, variables and later steps keep theirs, which TensorFlow overwrites.
 
-use tensorfleet_graph::example::{Example, ex, ex_err, f32s, i32s, strs};
+use tensorfleet_graph::example::{Example, ex, ex_err, f32s, i32s, script, strs};
 use tensorfleet_graph::{Exactness, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx};
 use tensorfleet_status::{Code, Result, ensure};
@@ -17,6 +18,18 @@ pub(crate) static OPS: [OpDef; 3] = [
     OpDef {
         name: "InplaceAdd",
         kernels: &[cpu(&[], |_| kernel(Update::Add))],
+        scripts: &[script(
+            "seen by whoever comes later",
+            "c = float[2]{1, 2}
+             x = DeepCopy(c)
+             zero = int32[1]{0}
+             one = int32[1]{1}
+             v = float[1]{10}
+             y = InplaceAdd(x, zero, v)
+             then = InplaceSub(x, one, v, ^y)
+             z = Identity(x, ^then)",
+            &["fetch z => float[2]{11, -8}"],
+        )],
         examples: &[
             ex(
                 "one row twice",
