@@ -3,7 +3,7 @@
 //! TensorFlow: MirrorPad(input: T, paddings: Tpaddings) -> output: T, with attr mode: REFLECT (the edge is the mirror)
 //! or SYMMETRIC (the edge is repeated); MirrorPadGrad folds what was copied back onto where it came from.
 
-use tensorfleet_graph::example::{ex_attrs, ex_err, f32s, i32s, i64s, strs, x};
+use tensorfleet_graph::example::{Example, ex_attrs, ex_err, f32s, i32s, i64s, strs, x};
 use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -38,6 +38,7 @@ pub(crate) static OPS: [OpDef; 2] = [
         kernels: &[cpu(&[("T", MOVABLE), ("Tpaddings", INDEX)], build_pad)],
         exactness: Exactness::Bits,
         examples: &[
+            NOTHING,
             ex_attrs(
                 "reflect",
                 REFLECT,
@@ -124,6 +125,15 @@ pub(crate) static OPS: [OpDef; 2] = [
     },
 ];
 
+/// Nothing has no mirror, also if none is asked for.
+const NOTHING: Example = ex_err(
+    "nothing",
+    REFLECT,
+    &[f32s(&[0], &[]), i32s(&[1, 2], &[0, 0])],
+    Code::InvalidArgument,
+    "",
+);
+
 fn gradient(g: &mut GradCtx<'_>, op: &str) -> Result<InputGrads> {
     let (grad, paddings, mode) = (g.grad(0)?, g.input(1), g.attr("mode")?);
     let node = g.builder().op(op).input(grad).input(paddings);
@@ -187,7 +197,7 @@ fn maps(
                 "paddings must be no greater than the {what}dimension size: {before}, {behind} greater than {dim}"
             ));
         }
-        if !symmetric && longest >= *dim && longest > 0 {
+        if !symmetric && longest >= *dim {
             return Err(invalid_argument!(
                 "paddings must be less than the {what}dimension size: {before}, {behind} not less than {dim}"
             ));

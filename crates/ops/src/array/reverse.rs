@@ -8,7 +8,7 @@ use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::Tensor;
 
 use super::moves;
@@ -42,6 +42,13 @@ pub(crate) static OPS: [OpDef; 2] = [
                 "scalar",
                 &[f32s(&[], &[1.0]), bools(&[1], &[true])],
                 &[f32s(&[], &[1.0])],
+            ),
+            ex_err(
+                "no rows",
+                &[],
+                &[f32s(&[0, 2], &[]), bools(&[2], &[false, true])],
+                Code::InvalidArgument,
+                "Invalid input first dimension. Found 0.",
             ),
             ex_err(
                 "number of marks",
@@ -122,6 +129,12 @@ fn build_marked(_: &NodeInfo) -> Result<AnyKernel> {
             ctx.set(0, tensor);
             return Ok(());
         }
+        // TensorFlow's own rule, not that of the op by names.
+        ensure!(
+            ctx.input(0)?.shape().dim(0) > 0,
+            invalid_argument,
+            "Invalid input first dimension. Found 0."
+        );
         if dims.rank() != 1 || dims.elements() != rank {
             return Err(invalid_argument!(
                 "'dims' must have the same number of values as 'input' has dimensions. 'input' has {rank}'dims' has {} values",

@@ -9,7 +9,7 @@ use tensorfleet_graph::example::{
 };
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{Shape, Tensor};
 
 use super::nd::{self, BadIndices};
@@ -100,6 +100,24 @@ pub(crate) static OPS: [OpDef; 7] = [
                 &[i32s(&[2, 1], &[0, 2]), f32s(&[2], &[1.0]), i32s(&[1], &[2])],
                 Code::InvalidArgument,
                 "indices[1] = [2] does not index into shape [2]",
+            ),
+            ex_err(
+                "a vector of indices",
+                &[],
+                &[i32s(&[1], &[0]), f32s(&[1], &[1.0]), i32s(&[1], &[2])],
+                Code::InvalidArgument,
+                "Dimensions [0,1) of indices[shape=[1]]",
+            ),
+            ex_err(
+                "nothing for indices",
+                &[],
+                &[
+                    i32s(&[2, 1], &[0, 1]),
+                    f32s(&[2, 0], &[]),
+                    i32s(&[2], &[2, 0]),
+                ],
+                Code::InvalidArgument,
+                "Indices and updates specified for empty output shape",
             ),
             ex_err(
                 "number of updates",
@@ -263,6 +281,7 @@ fn build_scatter_nd(node: &NodeInfo) -> Result<AnyKernel> {
         }
         let shape = Shape::new(&ctx.ints(2)?)?;
         let (indices, updates) = (ctx.input(0)?, ctx.input(1)?);
+        check_rank(indices)?;
         let mut output = Tensor::zeros(updates.dtype(), shape)?;
         scatter(ctx, &mut output, indices, updates, Update::Add, policy)?;
         ctx.set(0, output);
@@ -295,10 +314,22 @@ fn build(node: &NodeInfo, update: Update) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let mut output = ctx.take(0)?;
         let (indices, updates) = (ctx.input(1)?, ctx.input(2)?);
+        check_rank(indices)?;
         scatter(ctx, &mut output, indices, updates, update, policy)?;
         ctx.set(0, output);
         Ok(())
     })
+}
+
+/// TensorFlow's kernels check a vector of indices twice, once as one index and once as several: none passes.
+fn check_rank(indices: &Tensor) -> Result<()> {
+    ensure!(
+        indices.rank() != 1 || indices.is_empty(),
+        invalid_argument,
+        "Dimensions [0,1) of indices[shape={}] must match dimensions [0,1) of updates",
+        indices.shape()
+    );
+    Ok(())
 }
 
 /// Applies `updates` to the rows of `output` that `indices` name, after a check of all shapes; for
@@ -349,7 +380,19 @@ fn check(output: &Shape, indices: &Shape, updates: &Shape) -> Result<usize> {
             "Updates shape must have rank at least one. Found:{updates}"
         ));
     }
-    let depth = *depth as usize;
+    // Without values or without coordinates there is nothing to say what goes where.
+    let has_any = indices.elements() > 0 || updates.elements() > 0;
+    let has_all = output.elements() > 0 && indices.elements() > 0 && updates.elements() > 0;
+    if has_any && !has_all {
+        return Err(invalid_argument!(
+            "Indices and updates specified for empty output shape"
+        ));
+    }
+    // A vector is several indices of one coordinate.
+    let (depth, outer) = match outer {
+        [] if *depth > 0 => (1, &indices[..]),
+        _ => (*depth as usize, outer),
+    };
     if updates.get(..outer.len()) != Some(outer) {
         let outer = outer.len();
         return Err(invalid_argument!(
@@ -362,12 +405,6 @@ fn check(output: &Shape, indices: &Shape, updates: &Shape) -> Result<usize> {
             output.rank(),
             outer.len(),
             updates.rank()
-        ));
-    }
-    // Without coordinates there is nothing to say which row is meant.
-    if updates.elements() > 0 && (output.elements() == 0 || depth == 0) {
-        return Err(invalid_argument!(
-            "Indices and updates specified for empty output shape"
         ));
     }
     Ok(depth)

@@ -10,7 +10,7 @@ use tensorfleet_graph::infer::InferCtx;
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::View;
-use tensorfleet_status::{Code, Result, invalid_argument};
+use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, PartialShape, Shape, Tensor};
 
 use super::moves;
@@ -125,6 +125,13 @@ pub(crate) static OPS: [OpDef; 3] = [
                 &[f32s(&[3], &[1.0]), i64s(&[2], &[1, 1]), i32s(&[], &[0])],
                 Code::InvalidArgument,
                 "",
+            ),
+            ex_err(
+                "a single size is not worked out",
+                &[("num_split", "1")],
+                &[f32s(&[3], &[1.0]), i64s(&[1], &[-1]), i32s(&[], &[0])],
+                Code::InvalidArgument,
+                "If there is only one output",
             ),
             ex_err(
                 "two unknown",
@@ -310,7 +317,15 @@ fn build_split_v(_: &NodeInfo) -> Result<AnyKernel> {
         let lengths = lengths(ctx)?;
         let axis = split_axis(ctx, 2, 0)?;
         let value = ctx.take(0)?;
-        let sizes = resolve_sizes(lengths, value.shape().dim(axis))?;
+        let extent = value.shape().dim(axis);
+        // Of a single piece TensorFlow does not find out the size.
+        ensure!(
+            lengths.len() != 1 || lengths[0] == extent as i64,
+            invalid_argument,
+            "If there is only one output, it must have the same size as the input. Input size: {extent} output size: {}",
+            lengths[0]
+        );
+        let sizes = resolve_sizes(lengths, extent)?;
         set_pieces(ctx, value, axis, &sizes, true)
     })
 }

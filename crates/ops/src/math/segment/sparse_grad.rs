@@ -41,6 +41,16 @@ pub(crate) static OPS: [OpDef; 6] = [
                 ],
                 &[x(&[4, 2], &[1.0, 2.0, 5.0, 6.0, 0.0, 0.0, 6.0, 8.0])],
             ),
+            ex(
+                "no rows",
+                &[
+                    f32s(&[3, 2], GRAD),
+                    i32s(&[2], &[4, -1]),
+                    i32s(&[2], &[0, 9]),
+                    i32s(&[], &[0]),
+                ],
+                &[f32s(&[0, 2], &[])],
+            ),
             ex_err(
                 "index out of range",
                 &[],
@@ -216,7 +226,12 @@ const ROWS: OpDef = OpDef {
 fn build(node: &NodeInfo, op: Segment) -> Result<AnyKernel> {
     let dtype = input_dtype(node);
     by_float!(dtype, T => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let (indices, ids, rows) = checked(ctx)?;
+        // For no rows TensorFlow does not look at what would go there.
+        let is_none = ctx.input(3)?.rank() == 0 && ctx.int(3)? == 0;
+        let (indices, ids, rows) = match is_none && ctx.input(0)?.rank() > 0 {
+            true => picked(ctx).map(|_| Default::default())?,
+            false => checked(ctx)?,
+        };
         let out = spread::<T>(ctx, op, &ids, &indices, rows)?;
         ctx.set(0, out);
         Ok(())
