@@ -288,6 +288,8 @@ impl Decoding {
         let mut reading = Reading {
             channels: channels as usize,
             ratio: 1,
+            is_fast: true,
+            fancy: true,
             recover: false,
             crop: None,
         };
@@ -304,6 +306,8 @@ impl Decoding {
                 "dct_method must be one of {{'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}}"
             );
             reading.ratio = ratio as usize;
+            reading.is_fast = attrs.str("dct_method")? != "INTEGER_ACCURATE";
+            reading.fancy = attrs.bool("fancy_upscaling")?;
             reading.recover = attrs.bool("try_recover_truncated")?;
         }
         Ok(Decoding {
