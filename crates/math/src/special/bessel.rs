@@ -73,7 +73,7 @@ pub fn j0(x: f64) -> f64 {
 /// The function of the first kind, order one.
 pub fn j1(x: f64) -> f64 {
     let value = oscillating(x.abs()).j[1];
-    if x < 0.0 { -value } else { value }
+    if x.is_sign_negative() { -value } else { value }
 }
 
 /// The function of the second kind, order zero.

@@ -9,6 +9,7 @@
 //! ```
 
 mod bessel;
+mod bessel_single;
 mod gamma;
 mod integrals;
 pub mod pairs;

@@ -10,6 +10,8 @@ use super::bessel::EULER;
 use crate::num::isa::{Isa, fma64, multiversion};
 use crate::num::lanes::{exp64, log64};
 
+pub use super::bessel_single::{i0, i1, j0, j1, k0, k0e, k1, k1e, y0, y1};
+
 /// Declares loops over `f32` slices, as long as the shorter one.
 macro_rules! loops {
     ($($(#[$doc:meta])* $name:ident = $function:ident, $body:ident;)*) => {$(
@@ -48,7 +50,7 @@ loops! {
 
 /// A sum of Chebyshev's polynomials by Clenshaw's recurrence, for `t` from -1 to 1.
 #[inline(always)]
-fn chebyshev<I: Isa, const N: usize>(t: f64, coefficients: [f64; N]) -> f64 {
+pub(super) fn chebyshev<I: Isa, const N: usize>(t: f64, coefficients: [f64; N]) -> f64 {
     let (twice, mut next, mut after) = (2.0 * t, 0.0, 0.0);
     for k in (1..N).rev() {
         let here = fma64::<I>(twice, next, coefficients[k] - after);
@@ -59,18 +61,18 @@ fn chebyshev<I: Isa, const N: usize>(t: f64, coefficients: [f64; N]) -> f64 {
 
 /// The smaller one; NaN if `x` is.
 #[inline(always)]
-fn at_most(x: f64, limit: f64) -> f64 {
+pub(super) fn at_most(x: f64, limit: f64) -> f64 {
     if x > limit { limit } else { x }
 }
 
 /// The larger one; NaN if `x` is.
 #[inline(always)]
-fn at_least(x: f64, limit: f64) -> f64 {
+pub(super) fn at_least(x: f64, limit: f64) -> f64 {
     if x < limit { limit } else { x }
 }
 
 #[inline(always)]
-fn i0e_lane<I: Isa>(x: f64) -> f64 {
+pub(super) fn i0e_lane<I: Isa>(x: f64) -> f64 {
     const NEAR: [f64; 20] = [
         0.338_397_637_204_738,
         -0.304_682_672_343_198_24,
@@ -110,7 +112,7 @@ fn i0e_lane<I: Isa>(x: f64) -> f64 {
 }
 
 #[inline(always)]
-fn i1e_lane<I: Isa>(x: f64) -> f64 {
+pub(super) fn i1e_lane<I: Isa>(x: f64) -> f64 {
     // Of the function divided by x.
     const NEAR: [f64; 20] = [
         0.126_293_593_221_817_4,

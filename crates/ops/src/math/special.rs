@@ -322,32 +322,26 @@ fn build_loop<T: Element + Float>(
     })
 }
 
-/// The kernel of a function of one input, computed in double precision.
-pub(crate) fn by_double(node: &NodeInfo, f: fn(f64) -> f64) -> Result<AnyKernel> {
-    let dtype = input_dtype(node);
-    by_float!(dtype, T => one_by_one::<T>(f), else => Err(no_function(&node.op, dtype)))
-}
-
-fn one_by_one<T: Element + Float>(f: fn(f64) -> f64) -> Result<AnyKernel> {
-    in_place(256, move |values: &mut [T]| {
-        for value in values {
-            *value = T::from_f64(f(value.to_f64()));
-        }
-    })
-}
-
-/// As [`by_double`], with a loop for dtypes that are not wider than `f32`.
+/// A function of one argument in double precision, with a loop for dtypes that are not wider than `f32`.
 pub(crate) fn by_loop(
     node: &NodeInfo,
     f: fn(f64) -> f64,
     run: fn(&[f32], &mut [f32]),
 ) -> Result<AnyKernel> {
     match input_dtype(node) {
-        DType::F64 => one_by_one::<f64>(f),
+        DType::F64 => one_by_one(f),
         dtype => {
             by_float!(dtype, T => in_blocks::<T>(run), else => Err(no_function(&node.op, dtype)))
         }
     }
+}
+
+fn one_by_one(f: fn(f64) -> f64) -> Result<AnyKernel> {
+    in_place(256, move |values: &mut [f64]| {
+        for value in values {
+            *value = f(*value);
+        }
+    })
 }
 
 fn in_blocks<T: Element + Float>(run: fn(&[f32], &mut [f32])) -> Result<AnyKernel> {

@@ -1,7 +1,8 @@
 //! Bessel functions of orders zero and one, plain and scaled by an exponential.
 //!
 //! TensorFlow: Op(x: T) -> y: T, T in {bfloat16, half, float, double}, kernels for all but bfloat16. Computed in double precision,
-//! which shows far out, where TensorFlow's own waves in single precision have few right digits.
+//! which shows far out, where TensorFlow's own waves in single precision have few right digits; as there, `BesselY1` of zero
+//! has no value in single precision.
 
 use tensorfleet_graph::example::{Example, ex_ref, ramp, x};
 use tensorfleet_graph::gradient::{GradCtx, InputGrads};
@@ -12,7 +13,7 @@ use tensorfleet_tensor::DType;
 
 use super::{FLOAT, UNARY};
 use crate::math::calculus::Calculus;
-use crate::math::special::{by_double, by_loop};
+use crate::math::special::by_loop;
 
 const TYPES: &[DType] = &[DType::F16, DType::F32, DType::F64];
 
@@ -47,11 +48,6 @@ const BESSEL: OpDef = OpDef {
 macro_rules! kernels {
     ($function:ident) => {
         &[cpu(&[("T", TYPES)], |node| {
-            by_double(node, special::$function)
-        })] as &[KernelDef]
-    };
-    (loop $function:ident) => {
-        &[cpu(&[("T", TYPES)], |node| {
             by_loop(node, special::$function, single::$function)
         })] as &[KernelDef]
     };
@@ -75,7 +71,7 @@ pub(crate) static OPS: [OpDef; 12] = [
             let slope = g.sub(first, decay)?;
             g.chain(slope)
         }),
-        kernels: kernels!(loop i0e),
+        kernels: kernels!(i0e),
         examples: FIRST,
         ..BESSEL
     },
@@ -89,7 +85,7 @@ pub(crate) static OPS: [OpDef; 12] = [
     OpDef {
         name: "BesselI1e",
         gradient: Gradient::Rule(|g| less_quotient(g, "BesselI0e", true)),
-        kernels: kernels!(loop i1e),
+        kernels: kernels!(i1e),
         examples: FIRST,
         ..BESSEL
     },
@@ -172,22 +168,11 @@ pub(crate) static OPS: [OpDef; 12] = [
             let slope = g.sub(zeroth, quotient)?;
             g.chain(slope)
         }),
-        kernels: &[cpu(&[("T", TYPES)], |node| {
-            let is_double = node.attrs.dtype("T")? == DType::F64;
-            by_double(node, if is_double { special::y1 } else { y1_off_zero })
-        })],
+        kernels: kernels!(y1),
         examples: SECOND,
         ..BESSEL
     },
 ];
-
-/// In single precision TensorFlow's has no value at zero.
-fn y1_off_zero(x: f64) -> f64 {
-    if x == 0.0 {
-        return f64::NAN;
-    }
-    special::y1(x)
-}
 
 /// The derivative is another function of the same place.
 fn other(g: &mut GradCtx<'_>, op: &str, sign: f64) -> Result<InputGrads> {
