@@ -1,5 +1,6 @@
 //! [`Binary`] for integers and booleans.
 
+use super::remainder::of_integers;
 use super::{Binary, BinaryElement, Fault};
 use crate::num::Int;
 use crate::num::isa::{Isa, Kernel2, Map2, kernel2, scalar2};
@@ -81,7 +82,7 @@ fn check<T: Int>(op: Binary, y: &[T]) -> Result<(), Fault> {
 }
 
 macro_rules! int {
-    ($($t:ty),*) => {$(
+    ($($t:ty: $own:path),*) => {$(
         impl BinaryElement for $t {
             fn supports(op: Binary) -> bool {
                 table::<$t>(op).is_some()
@@ -92,7 +93,7 @@ macro_rules! int {
             }
 
             fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
-                if let Some(kernel) = table::<$t>(op) {
+                if let Some(kernel) = $own(op).or_else(|| table::<$t>(op)) {
                     kernel(x, y, out);
                 }
             }
@@ -100,7 +101,12 @@ macro_rules! int {
     )*};
 }
 
-int!(i8, i16, i32, i64, u8, u16, u32, u64);
+int!(i8: none, i16: none, i32: of_integers, i64: none, u8: none, u16: none, u32: none, u64: none);
+
+/// Loops of one type's own.
+fn none<T>(_: Binary) -> Option<Kernel2<T>> {
+    None
+}
 
 struct And;
 impl Map2<bool> for And {

@@ -26,6 +26,7 @@ mod compare;
 mod complex;
 mod int;
 mod real;
+mod remainder;
 mod sum;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::{Binary, BinaryElement, Side};
+use super::{Binary, BinaryElement, Side, remainder};
 use crate::broadcast::BLOCK;
 use crate::num::convert::{HalfOrSingle, half2};
 use crate::num::isa::{Isa, Kernel2, Map2, Over2, Swapped, kernel2, kernel2_over, scalar2};
@@ -80,6 +80,15 @@ table! {
     Xlogy |x, y| kernel2 zero_or(x, x * lanes::log::<I>(y)), scalar2 zero_or(x, x * y.ln());
 }
 
+/// The loop of a function: in vectors also where the table's is none.
+fn loop_f32(op: Binary) -> Option<Kernel2<f32>> {
+    match op {
+        Binary::FloorMod => Some(remainder::of_floats(true)),
+        Binary::TruncateMod => Some(remainder::of_floats(false)),
+        _ => table_f32(op),
+    }
+}
+
 /// `value`, but 0 where `x` is.
 #[inline(always)]
 fn zero_or<T: Real>(x: T, value: T) -> T {
@@ -107,7 +116,7 @@ impl BinaryElement for f32 {
     }
 
     fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
-        if let Some(kernel) = table_f32(op) {
+        if let Some(kernel) = loop_f32(op) {
             kernel(x, y, out);
         }
     }
@@ -161,7 +170,7 @@ macro_rules! half {
                     times_log(log, x, y, out);
                 } else if let Some(kernel) = $table(op) {
                     kernel(x, y, out);
-                } else if let Some(kernel) = table_f32(op) {
+                } else if let Some(kernel) = loop_f32(op) {
                     through_f32(x, y, out, kernel);
                 }
             }
