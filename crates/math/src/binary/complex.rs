@@ -4,8 +4,8 @@
 
 use num_complex::Complex;
 
-use super::{Binary, BinaryElement};
-use crate::num::isa::{Isa, Kernel2, Map2, kernel2, scalar2};
+use super::{Binary, BinaryElement, Side};
+use crate::num::isa::{Isa, Kernel2, Map2, Over2, Swapped, kernel2, kernel2_over, scalar2};
 
 macro_rules! tables {
     ($t:ty: $($op:ident |$x:ident, $y:ident| $make:ident $eval:expr;)*) => {
@@ -33,6 +33,22 @@ macro_rules! tables {
                 fn run(op: Binary, x: &[Self], y: &[Self], out: &mut [Self]) {
                     if let Some(kernel) = table(op) {
                         kernel(x, y, out);
+                    }
+                }
+
+                fn over(op: Binary, side: Side) -> Option<Over2<Self>> {
+                    fn of<M: Map2<Complex<$t>>>(side: Side) -> Option<Over2<Complex<$t>>> {
+                        Some(match side {
+                            Side::Left => kernel2_over::<_, M>(),
+                            Side::Right => kernel2_over::<_, Swapped<M>>(),
+                        })
+                    }
+                    // All that take no longer than the copy that others need.
+                    match op {
+                        Binary::Add => of::<Add>(side),
+                        Binary::Mul => of::<Mul>(side),
+                        Binary::Sub => of::<Sub>(side),
+                        _ => None,
                     }
                 }
             }
