@@ -3,7 +3,8 @@
 use num_complex::Complex;
 
 use crate::map::map;
-use crate::num::Float;
+use crate::num::isa::{Isa, Map1, kernel1, scalar1};
+use crate::num::{Float, lanes};
 use crate::par::{Par, chunks_mut};
 
 const GRAIN: usize = 32 << 10;
@@ -53,35 +54,74 @@ pub fn complex_part<F: ComplexOf>(
 ) {
     assert_eq!(x.len(), out.len(), "lengths of input and output differ");
     chunks_mut(par, out, GRAIN / 4, |offset, out| {
-        let pairs = out.iter_mut().zip(&x[offset..]);
+        let x = &x[offset..offset + out.len()];
+        let pairs = out.iter_mut().zip(x);
         match part {
             ComplexPart::Real => pairs.for_each(|(out, x)| *out = x.re),
             ComplexPart::Imag => pairs.for_each(|(out, x)| *out = x.im),
-            ComplexPart::Abs => pairs.for_each(|(out, x)| *out = F::norm(x)),
-            ComplexPart::Angle => pairs.for_each(|(out, x)| *out = F::arg(x)),
+            ComplexPart::Abs => F::norms(x, out),
+            ComplexPart::Angle => F::angles(x, out),
         }
     });
 }
 
 /// The float type of a complex one.
 pub trait ComplexOf: Float {
-    /// Absolute value without intermediate overflow.
-    fn norm(x: &Complex<Self>) -> Self;
-    /// Phase angle.
-    fn arg(x: &Complex<Self>) -> Self;
+    /// Absolute values without intermediate overflow.
+    fn norms(x: &[Complex<Self>], out: &mut [Self]);
+    /// Phase angles.
+    fn angles(x: &[Complex<Self>], out: &mut [Self]);
 }
 
-macro_rules! complex_of {
-    ($($t:ty),*) => {$(
-        impl ComplexOf for $t {
-            fn norm(x: &Complex<Self>) -> Self {
-                Complex::norm(*x)
-            }
-            fn arg(x: &Complex<Self>) -> Self {
-                Complex::arg(*x)
-            }
-        }
-    )*};
+impl ComplexOf for f32 {
+    fn norms(x: &[Complex<Self>], out: &mut [Self]) {
+        kernel1::<_, _, Norm>()(x, out);
+    }
+    fn angles(x: &[Complex<Self>], out: &mut [Self]) {
+        kernel1::<_, _, Angle>()(x, out);
+    }
 }
 
-complex_of!(f32, f64);
+impl ComplexOf for f64 {
+    fn norms(x: &[Complex<Self>], out: &mut [Self]) {
+        scalar1::<_, _, Norm>()(x, out);
+    }
+    fn angles(x: &[Complex<Self>], out: &mut [Self]) {
+        scalar1::<_, _, Angle>()(x, out);
+    }
+}
+
+struct Norm;
+struct Angle;
+
+impl Map1<Complex<f32>, f32> for Norm {
+    #[inline(always)]
+    fn eval<I: Isa>(x: Complex<f32>) -> f32 {
+        let (re, im) = (f64::from(x.re), f64::from(x.im));
+        let norm = (re * re + im * im).sqrt() as f32;
+        // Infinite even if the other part is NaN.
+        let is_infinite = x.re.abs() == f32::INFINITY || x.im.abs() == f32::INFINITY;
+        if is_infinite { f32::INFINITY } else { norm }
+    }
+}
+
+impl Map1<Complex<f32>, f32> for Angle {
+    #[inline(always)]
+    fn eval<I: Isa>(x: Complex<f32>) -> f32 {
+        lanes::atan2::<I>(x.im, x.re)
+    }
+}
+
+impl Map1<Complex<f64>, f64> for Norm {
+    #[inline(always)]
+    fn eval<I: Isa>(x: Complex<f64>) -> f64 {
+        x.norm()
+    }
+}
+
+impl Map1<Complex<f64>, f64> for Angle {
+    #[inline(always)]
+    fn eval<I: Isa>(x: Complex<f64>) -> f64 {
+        x.arg()
+    }
+}

@@ -240,6 +240,15 @@ fn complex_as_tensorflow() {
         &mut part,
     );
     assert_eq!(part, [5.0, 5e30]);
+    let odd = [
+        Complex::new(f32::NAN, f32::NEG_INFINITY),
+        Complex::new(f32::NAN, 1.0),
+    ];
+    complex_part(&Serial, ComplexPart::Abs, &odd, &mut part);
+    assert!(part[0] == f32::INFINITY && part[1].is_nan());
+    let turned = [Complex::new(-1.0f32, -0.0), Complex::new(0.0, 2.0)];
+    complex_part(&Serial, ComplexPart::Angle, &turned, &mut part);
+    assert_eq!(part, [-std::f32::consts::PI, std::f32::consts::FRAC_PI_2]);
     complex_part(&Serial, ComplexPart::Imag, &x, &mut part);
     assert_eq!(part, [2.0, -1.0]);
 }

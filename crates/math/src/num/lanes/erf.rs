@@ -1,7 +1,7 @@
 //! The error function.
 
 use super::{exp, poly};
-use crate::num::isa::Isa;
+use crate::num::isa::{Isa, fma};
 
 #[inline(always)]
 pub(crate) fn erf<I: Isa>(x: f32) -> f32 {
@@ -51,10 +51,16 @@ pub(crate) fn erfc<I: Isa>(x: f32) -> f32 {
     ];
     let a = x.abs();
     let a = if a > 10.5 { 10.5 } else { a };
-    // a^2 as an exact square and a small rest: a rounding error in it would be multiplied by a^2.
-    let head = f32::from_bits(a.to_bits() & 0xffff_f000);
-    let rest = (a - head) * (a + head);
-    let correction = poly::<I, 6>(-rest, [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0]);
-    let tail = poly::<I, 12>(1.0 / (1.0 + 0.5 * a), P) * correction * exp::<I>(-(head * head));
+    // a^2 as a square and a small rest: a rounding error in it would be multiplied by a^2.
+    let (square, correction) = if I::FMA {
+        let square = a * a;
+        (square, 1.0 - fma::<I>(a, a, -square))
+    } else {
+        let head = f32::from_bits(a.to_bits() & 0xffff_f000);
+        let rest = (head - a) * (a + head);
+        const E: [f32; 6] = [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0];
+        (head * head, poly::<I, 6>(rest, E))
+    };
+    let tail = poly::<I, 12>(1.0 / fma::<I>(0.5, a, 1.0), P) * correction * exp::<I>(-square);
     if x < 0.0 { 2.0 - tail } else { tail }
 }
