@@ -376,11 +376,10 @@ impl Plan {
 
 impl Quantizer {
     #[inline(always)]
-    fn apply(&self, x: f32, round: impl Fn(f32) -> f32) -> i32 {
+    fn apply(&self, x: f32, round: impl Fn(f32) -> f32) -> f32 {
         let inside = clamp(x, self.inside.0, self.inside.1);
         let found = round((inside - self.start) * self.scale + self.shift);
-        // The bounds are integers but 2^31, which is cut off; what is no number becomes zero.
-        clamp(found - self.less, self.integers.0, self.integers.1) as i32
+        clamp(found - self.less, self.integers.0, self.integers.1)
     }
 
     /// Writes the integers of `values` to `run` of a tensor of a quantized type.
@@ -410,20 +409,31 @@ impl Quantizer {
         match out.dtype() {
             DType::QI8 | DType::QU8 => {
                 map(par, values, &mut out.words_mut::<u8>()?[run], move |x| {
-                    self.apply(x, round) as u8
+                    short(self.apply(x, round)) as u8
                 });
             }
             DType::QI16 | DType::QU16 => {
                 map(par, values, &mut out.words_mut::<u16>()?[run], move |x| {
-                    self.apply(x, round) as u16
+                    short(self.apply(x, round)) as u16
                 });
             }
+            // The bounds are integers but 2^31, which is cut off; what is no number becomes zero.
             _ => map(par, values, &mut out.words_mut::<u32>()?[run], move |x| {
-                self.apply(x, round) as u32
+                self.apply(x, round) as i32 as u32
             }),
         }
         Ok(())
     }
+}
+
+/// The integer of at most 16 bits and a sign that is left when what is behind the point is cut off, zero if there is none. Where
+/// numbers might be any, their conversion is not done in vectors.
+#[inline(always)]
+fn short(x: f32) -> i32 {
+    // Added to a whole number, it leaves that in the low bits.
+    const WHOLE: f32 = 12_582_912.0;
+    let whole = if x.is_nan() { 0.0 } else { x.trunc() };
+    ((whole + WHOLE).to_bits() as i32).wrapping_sub(WHOLE.to_bits() as i32)
 }
 
 /// Writes `(integer + half) * scale + start` for the integers in `run` of a quantized tensor.
