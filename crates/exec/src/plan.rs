@@ -368,6 +368,11 @@ fn plan_edges(graph: &Graph, nodes: &mut [PlanNode], locals: &[u32]) -> Vec<Edge
                 edge.last = !std::mem::replace(seen, true);
             }
         }
+        // What only its first output is read for need not make the others.
+        if seen.len() > 1 && seen.contains(&false) {
+            let info = Arc::make_mut(&mut nodes[id.index()].info);
+            info.unread = seen.iter().map(|seen| !seen).collect();
+        }
         nodes[id.index()].wants_index = edges[first..].iter().any(|edge| edge.port == 1);
         nodes[id.index()].first_edge = first as u32;
         nodes[id.index()].end_edge = edges.len() as u32;

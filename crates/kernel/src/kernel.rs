@@ -23,6 +23,16 @@ pub struct NodeInfo {
     pub input_types: Vec<PortType>,
     /// The types of the outputs.
     pub output_types: Vec<PortType>,
+    /// Which outputs nobody reads; without entries, as far as is known, all are read.
+    pub unread: Vec<bool>,
+}
+
+impl NodeInfo {
+    /// Whether somebody may read an output. A kernel need not set the others.
+    #[inline]
+    pub fn is_read(&self, output: usize) -> bool {
+        !self.unread.get(output).is_some_and(|unread| *unread)
+    }
 }
 
 /// A kernel that computes on the calling thread. Closures are kernels.

@@ -7,6 +7,18 @@ use tensorfleet_status::{Code, cancelled};
 use crate::harness::Harness;
 
 #[test]
+fn only_outputs_that_are_read_must_be_set() {
+    let half = "one = int32[]{1}
+         two = TestHalf(one, one)\n";
+    let harness = Harness::new(&format!("{half}r = _Retval(two) {{index=0}}"));
+    assert_eq!(harness.run(1).unwrap(), [Some(2)]);
+    let harness = Harness::new(&format!("{half}r = _Retval(two:1) {{index=0}}"));
+    let status = harness.run(1).unwrap_err();
+    let text = "Missing 1-th output from {{node two}}";
+    assert!(status.to_string().contains(text), "{status}");
+}
+
+#[test]
 fn a_panicking_kernel_fails_its_step_only() {
     let harness = Harness::new(
         "one = int32[]{1}

@@ -16,8 +16,8 @@ use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
 use tensorfleet_tensor::Tensor;
 
 /// Integer ops of the tests: `TestAdd`, `TestLess`, `TestPanic`, `TestFail`, `TestWait`, `TestLater`,
-/// `TestBring`, `TestSlow`, `TestSleep`.
-static OPS: [OpDef; 9] = [
+/// `TestBring`, `TestSlow`, `TestSleep`, `TestHalf`.
+static OPS: [OpDef; 10] = [
     OpDef {
         name: "TestAdd",
         kernels: &[cpu(&[], add)],
@@ -64,6 +64,13 @@ static OPS: [OpDef; 9] = [
     OpDef {
         name: "TestBring",
         kernels: &[cpu(&[], brings)],
+        ..BINARY
+    },
+    // Never sets its second output.
+    OpDef {
+        name: "TestHalf",
+        outputs: &["z: int32", "rest: int32"],
+        kernels: &[cpu(&[], add)],
         ..BINARY
     },
 ];

@@ -89,6 +89,7 @@ impl Node {
             attrs: self.attrs.clone(),
             input_types: self.input_types.to_vec(),
             output_types: self.output_types.to_vec(),
+            unread: Vec::new(),
         }
     }
 

@@ -445,6 +445,10 @@ fn set_pieces(
     let mut begin = vec![0; whole.rank()];
     let mut last: Option<(usize, Shape)> = None;
     for (index, size) in sizes.iter().enumerate() {
+        if !ctx.node().is_read(index) {
+            begin[axis] += size;
+            continue;
+        }
         // Most pieces are as large as the one before.
         let shape = match last.take() {
             Some((other, shape)) if other == *size => shape,
