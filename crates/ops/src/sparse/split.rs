@@ -343,7 +343,8 @@ fn concat(parts: Vec<Part>, axis: i64) -> Result<Part> {
     let axis = axis.rem_euclid(rank) as usize;
     let mut shape = first.shape.clone();
     shape[axis] = 0;
-    let mut rows: Vec<Vec<i64>> = Vec::new();
+    let count: usize = parts.iter().map(|part| part.indices.len()).sum();
+    let mut indices: Vec<i64> = Vec::with_capacity(count);
     for (position, part) in parts.iter().enumerate() {
         ensure!(
             part.rank() as i64 == rank,
@@ -364,22 +365,32 @@ fn concat(parts: Vec<Part>, axis: i64) -> Result<Part> {
             "SparseTensor cannot have non-zero indices if dense shape has zero volume, got {} values",
             part.len()
         );
-        rows.extend((0..part.len()).map(|at| {
-            let mut row = part.row(at).to_vec();
+        let begin = indices.len();
+        indices.extend_from_slice(&part.indices);
+        for row in indices[begin..].chunks_exact_mut(rank as usize) {
             row[axis] = row[axis].saturating_add(shape[axis]);
-            row
-        }));
+        }
         shape[axis] = shape[axis]
             .checked_add(part.shape[axis])
             .ok_or_else(|| invalid_argument!("the concatenated dimension {axis} overflowed"))?;
     }
     Shape::new(&shape).map_err(|_| invalid_argument!("dense_elements overflowed in {shape:?}"))?;
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|a, b| rows[*a].cmp(&rows[*b]));
     let values: Vec<_> = parts.iter().map(|part| &part.values).collect();
     let values = joined(first.values.dtype(), &values)?;
+    let rank = first.rank();
+    // One behind the other they mostly are in order.
+    if indices.chunks_exact(rank).is_sorted() {
+        return Ok(Part {
+            indices,
+            values,
+            shape,
+        });
+    }
+    let row = |at: usize| &indices[at * rank..(at + 1) * rank];
+    let mut order: Vec<usize> = (0..values.elements()).collect();
+    order.sort_by(|a, b| row(*a).cmp(row(*b)));
     Ok(Part {
-        indices: order.iter().flat_map(|at| &rows[*at]).copied().collect(),
+        indices: order.iter().flat_map(|at| row(*at)).copied().collect(),
         values: picked(&values, &order)?,
         shape,
     })
