@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use crate::num::isa::multiversion;
 use crate::num::{Float, Num, Real};
 use crate::par::{Par, rows_mut};
 use crate::pool2d::PoolElement;
@@ -18,7 +19,7 @@ use crate::pool2d::PoolElement;
 const NEAR: f64 = 1e-5;
 
 /// Channels that are summed up together.
-const STRIP: usize = 32;
+const STRIP: usize = 16;
 
 /// The shapes of a pooling: input, windows, strides, zeros before the input, and output, each by depth, height and width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,21 +208,65 @@ pub fn max_pool_grad_grad<T: Real>(
 /// As [`max_pool`].
 pub fn avg_pool<T: Float>(par: &dyn Par, shape: &Pool3d, input: &[T], out: &mut [T]) {
     shape.check(input.len(), out.len());
-    shape.for_windows(par, out, |volume, place, out| {
-        let count = T::Acc::from_f64(shape.count(place) as f64);
-        for (strip, out) in out.chunks_mut(STRIP).enumerate() {
-            let mut sums = [T::Acc::ZERO; STRIP];
-            shape.for_pixels(volume, place, |pixel| {
-                let pixel = &input[pixel * shape.channels + strip * STRIP..][..out.len()];
-                for (sum, &x) in sums.iter_mut().zip(pixel) {
-                    *sum = sum.add(x.to_acc());
+    let [depth, height, width] = shape.output;
+    let (in_len, row_len) = (shape.input[2] * shape.channels, width * shape.channels);
+    if row_len == 0 {
+        return;
+    }
+    let columns: Vec<Range<usize>> = (0..width).map(|w| shape.seen(2, w)).collect();
+    rows_mut(par, out, row_len, 1, |first, rows| {
+        let mut sums = vec![T::Acc::ZERO; row_len];
+        for (row, out) in (first..).zip(rows.chunks_exact_mut(row_len)) {
+            let (plane, h) = (row / height, row % height);
+            let (planes, lines) = (shape.seen(0, plane % depth), shape.seen(1, h));
+            sums.fill(T::Acc::ZERO);
+            for d in planes.clone() {
+                for h in lines.clone() {
+                    let line = (plane / depth * shape.input[0] + d) * shape.input[1] + h;
+                    let line = &input[line * in_len..(line + 1) * in_len];
+                    add_line(line, &columns, shape.channels, &mut sums);
                 }
-            });
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out = T::from_acc(sum.div(count));
+            }
+            let lines = planes.len() * lines.len();
+            let pixels = out.chunks_exact_mut(shape.channels);
+            let sums = sums.chunks_exact(shape.channels);
+            for ((columns, out), sums) in columns.iter().zip(pixels).zip(sums) {
+                let count = T::Acc::from_f64((lines * columns.len()) as f64);
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out = T::from_acc(sum.div(count));
+                }
             }
         }
     });
+}
+
+/// Adds the pixels of a line that each window sees, `columns` of it.
+#[inline(always)]
+fn add_line_body<T: Float>(
+    line: &[T],
+    columns: &[Range<usize>],
+    channels: usize,
+    sums: &mut [T::Acc],
+) {
+    for (columns, sums) in columns.iter().zip(sums.chunks_exact_mut(channels)) {
+        let pixels = &line[columns.start * channels..columns.end * channels];
+        let (strips, rest) = sums.as_chunks_mut::<STRIP>();
+        for pixel in pixels.chunks_exact(channels) {
+            let (pixel, pixel_rest) = pixel.as_chunks::<STRIP>();
+            for (sums, pixel) in strips.iter_mut().zip(pixel) {
+                for (sum, x) in sums.iter_mut().zip(pixel) {
+                    *sum = sum.add(x.to_acc());
+                }
+            }
+            for (sum, x) in rest.iter_mut().zip(pixel_rest) {
+                *sum = sum.add(x.to_acc());
+            }
+        }
+    }
+}
+
+multiversion! {
+    fn add_line<T: Float>(line: &[T], columns: &[Range<usize>], channels: usize, sums: &mut [T::Acc]) = add_line_body;
 }
 
 /// Writes the gradient of [`avg_pool`] for its input: each window's gradient in equal parts.
