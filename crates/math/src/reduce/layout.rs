@@ -45,6 +45,14 @@ impl Layout {
         Self::new(&[len], &[0])
     }
 
+    /// The length of the runs that are reduced, if they are all there is: one behind the other.
+    pub(super) fn run_len(&self) -> Option<usize> {
+        match self.dims[..] {
+            [kept, run] if !kept.reduced && run.size > 0 => Some(run.size),
+            _ => None,
+        }
+    }
+
     /// Elements of the output.
     pub fn out_len(&self) -> usize {
         self.out_len

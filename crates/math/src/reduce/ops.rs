@@ -8,7 +8,7 @@ use super::layout::Layout;
 use crate::num::convert::HalfOrSingle;
 use crate::num::isa::multiversion;
 use crate::num::{Element, Num, Real, to_f32_slice};
-use crate::par::{Par, chunks_mut};
+use crate::par::{Par, Serial, chunks_mut};
 
 /// A reduction, named as TensorFlow's op.
 ///
@@ -205,6 +205,9 @@ macro_rules! half {
             }
 
             fn reduce(par: &dyn Par, op: Reduce, layout: &Layout, x: &[Self], out: &mut [Self]) {
+                if let Some(len) = layout.run_len().filter(|len| *len <= WIDENED) {
+                    return reduce_runs(par, op, len, x, out);
+                }
                 let mut result = vec![0f32; out.len()];
                 f32::reduce(par, op, layout, &widened(par, x), &mut result);
                 Self::narrow(&result, out);
@@ -214,6 +217,32 @@ macro_rules! half {
 }
 
 half!(f16, bf16);
+
+/// Halves that are widened at a time: they stay in the nearest cache.
+const WIDENED: usize = 8 << 10;
+
+/// Reduces runs of `len` to one element each.
+fn reduce_runs<T: HalfOrSingle + Send>(
+    par: &dyn Par,
+    op: Reduce,
+    len: usize,
+    x: &[T],
+    out: &mut [T],
+) {
+    let runs = (WIDENED / len).max(1);
+    chunks_mut(par, out, (32 << 10) / len + 1, |first, out| {
+        let (mut wide, mut result) = (vec![0f32; runs * len], vec![0f32; runs]);
+        let mut at = first * len;
+        for out in out.chunks_mut(runs) {
+            let (wide, result) = (&mut wide[..out.len() * len], &mut result[..out.len()]);
+            to_f32_slice(&x[at..at + wide.len()], wide);
+            let layout = Layout::new(&[out.len(), len], &[1]);
+            f32::reduce(&Serial, op, &layout, wide, result);
+            T::narrow(result, out);
+            at += wide.len();
+        }
+    });
+}
 
 fn widened<T: HalfOrSingle>(par: &dyn Par, x: &[T]) -> Vec<f32> {
     let mut wide = vec![0f32; x.len()];
