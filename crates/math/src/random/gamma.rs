@@ -50,8 +50,8 @@ from_drawn! {
 /// # Panics
 /// If `out` is not a whole number of rounds of `alphas`.
 pub fn fill_gamma<T: FromDrawn>(par: &dyn Par, philox: Philox, alphas: &[f64], out: &mut [T]) {
-    fill_each(par, philox, alphas, out, |alpha, draws| {
-        T::from_drawn(gamma(alpha, draws))
+    fill_each::<2, _>(par, philox, alphas.len(), out, |parameter, draws| {
+        T::from_drawn(gamma(alphas[parameter], draws))
     });
 }
 
@@ -60,9 +60,11 @@ pub fn fill_gamma<T: FromDrawn>(par: &dyn Par, philox: Philox, alphas: &[f64], o
 /// # Panics
 /// If `out` is not a whole number of rounds of `rates`.
 pub fn fill_poisson<T: FromDrawn>(par: &dyn Par, philox: Philox, rates: &[f64], out: &mut [T]) {
-    fill_each(par, philox, rates, out, |rate, draws| {
+    let thresholds: Vec<f64> = rates.iter().map(|rate| (-rate).exp()).collect();
+    fill_each::<4, _>(par, philox, rates.len(), out, |parameter, draws| {
+        let rate = rates[parameter];
         if rate < 10.0 {
-            T::from_drawn(small_poisson(rate, draws))
+            T::from_drawn(small_poisson(thresholds[parameter], draws))
         } else if rate.is_finite() {
             T::from_drawn(large_poisson(rate, T::HIGHEST, draws))
         } else if rate.is_nan() {
@@ -73,18 +75,21 @@ pub fn fill_poisson<T: FromDrawn>(par: &dyn Par, philox: Philox, rates: &[f64], 
     });
 }
 
-/// Fills `out` element by element; runs of samples are numbered parameter by parameter, outputs lie round by round.
-fn fill_each<T: Send>(
+/// Outputs whose first samples are made together.
+const TOGETHER: usize = 32;
+
+/// Fills `out` element by element, each drawn for the parameter of this number; runs of samples are numbered parameter by
+/// parameter, outputs lie round by round. The first `READY` samples of many runs are made in vectors.
+fn fill_each<const READY: usize, T: Send>(
     par: &dyn Par,
     philox: Philox,
-    parameters: &[f64],
+    count: usize,
     out: &mut [T],
-    draw: impl Fn(f64, &mut Draws) -> T + Sync,
+    draw: impl Fn(usize, &mut Draws<'_>) -> T + Sync,
 ) {
     if out.is_empty() {
         return;
     }
-    let count = parameters.len();
     assert!(
         count > 0 && out.len().is_multiple_of(count),
         "{} outputs are no whole number of rounds of {count} parameters",
@@ -92,16 +97,39 @@ fn fill_each<T: Send>(
     );
     let rounds = out.len() / count;
     chunks_mut(par, out, GRAIN, |offset, chunk| {
-        for (i, out) in (offset..).zip(chunk) {
+        let start = |i: usize| {
             let run = (i % count * rounds + i / count) as u64;
-            let philox = philox.skipped(run * RESERVED_SAMPLES_PER_OUTPUT);
-            *out = draw(parameters[i % count], &mut Draws::new(philox));
+            philox.skipped(run * RESERVED_SAMPLES_PER_OUTPUT)
+        };
+        if count > 1 {
+            for (i, out) in (offset..).zip(chunk) {
+                *out = draw(i % count, &mut Draws::new(start(i)));
+            }
+            return;
+        }
+        let mut ready = [[0u32; 4 * TOGETHER]; READY];
+        for (block, out) in chunk.chunks_mut(TOGETHER).enumerate() {
+            let first = offset + block * TOGETHER;
+            for (sample, words) in ready.iter_mut().enumerate() {
+                let words = &mut words[..4 * out.len()];
+                let philox = start(first).skipped(sample as u64);
+                philox.fill_strided(words, RESERVED_SAMPLES_PER_OUTPUT as u32);
+            }
+            for (at, out) in out.iter_mut().enumerate() {
+                let samples: [[u32; 4]; READY] = std::array::from_fn(|sample| {
+                    std::array::from_fn(|word| ready[sample][4 * at + word])
+                });
+                let philox = start(first + at).skipped(READY as u64);
+                *out = draw(0, &mut Draws::after(&samples, philox));
+            }
         }
     });
 }
 
 /// Doubles from one run of samples: uniforms and normals take whole samples in turn and use their numbers last first.
-pub(super) struct Draws {
+pub(super) struct Draws<'a> {
+    /// Samples that were made before; `philox` goes on behind them.
+    ready: &'a [[u32; 4]],
     philox: Philox,
     uniforms: [f64; 2],
     uniforms_left: usize,
@@ -109,9 +137,14 @@ pub(super) struct Draws {
     normals_left: usize,
 }
 
-impl Draws {
+impl<'a> Draws<'a> {
     pub(super) fn new(philox: Philox) -> Self {
+        Self::after(&[], philox)
+    }
+
+    fn after(ready: &'a [[u32; 4]], philox: Philox) -> Self {
         Self {
+            ready,
             philox,
             uniforms: [0.0; 2],
             uniforms_left: 0,
@@ -120,9 +153,20 @@ impl Draws {
         }
     }
 
+    #[inline]
+    fn sample(&mut self) -> [u32; 4] {
+        match self.ready.split_first() {
+            Some((sample, rest)) => {
+                self.ready = rest;
+                *sample
+            }
+            None => self.philox.next_sample(),
+        }
+    }
+
     pub(super) fn uniform(&mut self) -> f64 {
         if self.uniforms_left == 0 {
-            let [a, b, c, d] = self.philox.next_sample();
+            let [a, b, c, d] = self.sample();
             self.uniforms = [unit_f64(a, b), unit_f64(c, d)];
             self.uniforms_left = 2;
         }
@@ -132,7 +176,7 @@ impl Draws {
 
     fn normal(&mut self) -> f64 {
         if self.normals_left == 0 {
-            self.normals = box_muller_f64(self.philox.next_sample());
+            self.normals = box_muller_f64(self.sample());
             self.normals_left = 2;
         }
         self.normals_left -= 1;
@@ -141,7 +185,7 @@ impl Draws {
 }
 
 /// Marsaglia and Tsang's method; below one the parameter is raised by one and the result scaled by a power of a uniform.
-fn gamma(alpha: f64, draws: &mut Draws) -> f64 {
+fn gamma(alpha: f64, draws: &mut Draws<'_>) -> f64 {
     if alpha == 1.0 {
         return -(-draws.uniform()).ln_1p();
     }
@@ -167,9 +211,8 @@ fn gamma(alpha: f64, draws: &mut Draws) -> f64 {
     }
 }
 
-/// Knuth's method: counts uniforms until their product falls to e^-rate.
-fn small_poisson(rate: f64, draws: &mut Draws) -> f64 {
-    let threshold = (-rate).exp();
+/// Knuth's method: counts uniforms until their product falls to e^-rate, the threshold.
+fn small_poisson(threshold: f64, draws: &mut Draws<'_>) -> f64 {
     let mut product = 1.0;
     let mut count = 0.0;
     loop {
@@ -182,7 +225,7 @@ fn small_poisson(rate: f64, draws: &mut Draws) -> f64 {
 }
 
 /// Hörmann's transformed rejection with his constants.
-fn large_poisson(rate: f64, highest: f64, draws: &mut Draws) -> f64 {
+fn large_poisson(rate: f64, highest: f64, draws: &mut Draws<'_>) -> f64 {
     let ln_rate = rate.ln();
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.02483 * b;
