@@ -14,6 +14,19 @@ type Block = [f64; LANES];
 /// Relative errors that `f32` does not show.
 const EXACT: f64 = 1e-10;
 
+/// Easy for all functions.
+const EASY: f64 = 2.0;
+
+/// A whole block of what may be the end of a slice.
+#[inline(always)]
+fn block(x: &[f32]) -> [f32; LANES] {
+    x.first_chunk::<LANES>().copied().unwrap_or_else(|| {
+        let mut block = [EASY as f32; LANES];
+        block[..x.len()].copy_from_slice(x);
+        block
+    })
+}
+
 /// Declares loops over `f32` slices, as long as the shortest one.
 macro_rules! loops {
     ($($(#[$doc:meta])* $name:ident = $body:ident, $block:ident, $is_easy:ident, $slow:path;)*) => {$(
@@ -26,19 +39,20 @@ macro_rules! loops {
         fn $body<I: Isa>(a: &[f32], x: &[f32], out: &mut [f32]) {
             let blocks = a.chunks(LANES).zip(x.chunks(LANES));
             for ((a, x), out) in blocks.zip(out.chunks_mut(LANES)) {
-                // Twos are easy for all functions.
-                let (mut wide_a, mut wide_x) = ([2.0; LANES], [2.0; LANES]);
+                let (narrow_a, narrow_x) = (block(a), block(x));
+                let (mut wide_a, mut wide_x) = ([0.0; LANES], [0.0; LANES]);
                 let mut is_hard = false;
-                for (i, (a, x)) in a.iter().zip(x).enumerate() {
-                    let (a, x) = (f64::from(*a), f64::from(*x));
+                for i in 0..LANES {
+                    let (a, x) = (f64::from(narrow_a[i]), f64::from(narrow_x[i]));
                     let is_easy = $is_easy(a, x);
                     is_hard |= !is_easy;
-                    wide_a[i] = if is_easy { a } else { 2.0 };
-                    wide_x[i] = if is_easy { x } else { 2.0 };
+                    wide_a[i] = if is_easy { a } else { EASY };
+                    wide_x[i] = if is_easy { x } else { EASY };
                 }
-                let found = $block::<I>(&wide_a, &wide_x);
-                for (out, found) in out.iter_mut().zip(&found) {
-                    *out = *found as f32;
+                let found = $block::<I>(&wide_a, &wide_x).map(|found| found as f32);
+                match out.first_chunk_mut::<LANES>() {
+                    Some(out) => *out = found,
+                    None => out.copy_from_slice(&found[..out.len()]),
                 }
                 if is_hard {
                     for ((a, x), out) in a.iter().zip(x).zip(out) {
@@ -66,7 +80,8 @@ loops! {
 
 #[inline(always)]
 fn is_easy_gamma(a: f64, x: f64) -> bool {
-    (0.05..=500.0).contains(&a) && (1e-30..=500.0).contains(&x)
+    // Without a jump, here and below: these are asked in vectors.
+    (0.05..=500.0).contains(&a) & (1e-30..=500.0).contains(&x)
 }
 
 #[inline(always)]
@@ -207,7 +222,7 @@ fn fraction(a: &Block, x: &Block, is_far: &[bool; LANES]) -> Block {
 
 #[inline(always)]
 fn is_easy_zeta(x: f64, q: f64) -> bool {
-    x > 1.0 && x <= 1e3 && q > 0.0 && q <= 1e30
+    (x > 1.0) & (x <= 1e3) & (q > 0.0) & (q <= 1e30)
 }
 
 /// The first terms one by one, the rest as an integral with corrections.
@@ -252,12 +267,12 @@ const ORDERS: usize = 20;
 /// Whether the digamma function has no such derivative.
 #[inline(always)]
 fn is_none(n: f64) -> bool {
-    n.floor() != n || n < 0.0
+    (n.floor() != n) | (n < 0.0)
 }
 
 #[inline(always)]
 fn is_easy_derivative(n: f64, x: f64) -> bool {
-    is_none(n) || (n >= 1.0 && n <= ORDERS as f64 && is_easy_zeta(n + 1.0, x))
+    is_none(n) | ((n >= 1.0) & (n <= ORDERS as f64) & is_easy_zeta(n + 1.0, x))
 }
 
 /// (-1)^(n + 1) · n! · ζ(n + 1, x).
