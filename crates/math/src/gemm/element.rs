@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::{Job, complex, driver, integer, widened};
+use super::{Job, bfloat, complex, driver, integer, widened};
 use crate::par::Par;
 
 /// A number that can be multiplied in matrices.
@@ -68,7 +68,7 @@ element! {
     f32: 0.0, 1.0, |x, y| x + y, |x, y| x * y, |x| if x < 0.0 { 0.0 } else { x }, driver::run;
     f64: 0.0, 1.0, |x, y| x + y, |x, y| x * y, |x| if x < 0.0 { 0.0 } else { x }, driver::run;
     f16: f16::ZERO, f16::ONE, |x, y| x + y, |x, y| x * y, |x| if x < f16::ZERO { f16::ZERO } else { x }, widened::run;
-    bf16: bf16::ZERO, bf16::ONE, |x, y| x + y, |x, y| x * y, |x| if x < bf16::ZERO { bf16::ZERO } else { x }, widened::run;
+    bf16: bf16::ZERO, bf16::ONE, |x, y| x + y, |x, y| x * y, |x| if x < bf16::ZERO { bf16::ZERO } else { x }, bfloat::run;
     Complex<f32>: Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), |x, y| x + y, |x, y| x * y, |x| x, complex::run;
     Complex<f64>: Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), |x, y| x + y, |x, y| x * y, |x| x, complex::run;
 }

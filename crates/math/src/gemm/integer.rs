@@ -35,11 +35,19 @@ pub(super) fn run<T: Element>(par: &dyn Par, job: Job<'_, T>) {
         }
         for begin in (0..k).step_by(DEPTH) {
             for (i, row) in rows.chunks_mut(stride).enumerate() {
-                for p in begin..k.min(begin + DEPTH) {
-                    let x = job
-                        .alpha
-                        .times(job.a.data[(first + i) * a_row + p * a_step]);
-                    add_times(&mut row[..n], x, &b.data[p * b.stride..]);
+                let x = |p: usize| {
+                    let x = job.a.data[(first + i) * a_row + p * a_step];
+                    job.alpha.times(x)
+                };
+                let from = |p: usize| &b.data[p * b.stride..][..n];
+                let (row, end) = (&mut row[..n], k.min(begin + DEPTH));
+                let fours = begin + (end - begin) / 4 * 4;
+                for p in (begin..fours).step_by(4) {
+                    let at = [p, p + 1, p + 2, p + 3];
+                    add_four_times(row, at.map(x), at.map(from));
+                }
+                for p in fours..end {
+                    add_times(row, x(p), from(p));
                 }
             }
         }
@@ -59,6 +67,21 @@ pub(super) fn run<T: Element>(par: &dyn Par, job: Job<'_, T>) {
 multiversion! {
     /// `to += x · from`
     pub(crate) fn add_times<T: Element>(to: &mut [T], x: T, from: &[T]) = add_times_body;
+}
+
+multiversion! {
+    /// `to += x · from` for four at a time, which reads and writes `to` a quarter as often.
+    fn add_four_times<T: Element>(to: &mut [T], x: [T; 4], from: [&[T]; 4]) = add_four_body;
+}
+
+#[inline(always)]
+fn add_four_body<T: Element>(to: &mut [T], x: [T; 4], from: [&[T]; 4]) {
+    let [a, b, c, d] = from.map(|from| &from[..to.len()]);
+    for (i, to) in to.iter_mut().enumerate() {
+        let first = x[0].times(a[i]).plus(x[1].times(b[i]));
+        let second = x[2].times(c[i]).plus(x[3].times(d[i]));
+        *to = to.plus(first).plus(second);
+    }
 }
 
 #[inline(always)]

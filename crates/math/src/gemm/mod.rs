@@ -13,6 +13,7 @@
 //!
 //! Results do not depend on the number of threads but in the order of additions.
 
+mod bfloat;
 mod block;
 mod complex;
 mod driver;
