@@ -55,7 +55,7 @@ impl<T: Scalar> Lu<T> {
             is_lower: false,
             is_unit: false,
         };
-        solve_all(&self.factors, x, n, cols, &[lower, upper])
+        solve_all(&self.factors, &x, n, cols, &[lower, upper])
     }
 }
 

@@ -10,7 +10,7 @@ pub fn solve<T: Scalar>(t: &[T], b: &[T], n: usize, cols: usize, is_lower: bool)
         is_lower,
         is_unit: false,
     };
-    solve_all(t, b.to_vec(), n, cols, &[triangle])
+    solve_all(t, b, n, cols, &[triangle])
 }
 
 /// Which elements of a matrix are meant.
@@ -24,18 +24,19 @@ pub(super) struct Triangle {
 /// Solves with one triangle of the matrix after the other.
 pub(super) fn solve_all<T: Scalar>(
     t: &[T],
-    mut b: Vec<T>,
+    b: &[T],
     n: usize,
     cols: usize,
     triangles: &[Triangle],
 ) -> Vec<T> {
     if cols == 1 {
+        let mut b = b.to_vec();
         for triangle in triangles {
             substitute_column(t, &mut b, n, *triangle);
         }
         return b;
     }
-    let mut x = Grid::new(&b, n, cols);
+    let mut x = Grid::new(b, n, cols);
     for triangle in triangles {
         substitute(t, &mut x, n, *triangle);
     }

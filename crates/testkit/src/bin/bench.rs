@@ -47,6 +47,8 @@ impl Options {
 }
 
 fn main() -> ExitCode {
+    // As our servers do.
+    tensorfleet_tensor::keep_freed_memory();
     let mut case = Value::Null;
     let done = Options::parse(std::env::args().skip(1)).and_then(|options| {
         case = json!(options.case);
