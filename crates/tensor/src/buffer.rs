@@ -99,7 +99,7 @@ impl Buffer {
 
     /// Like [`new`](Self::new); `None` if the system does not give as much memory.
     pub fn try_new(len: usize) -> Option<Buffer> {
-        Some(Buffer::owning(Memory::obtain(len)?, len))
+        Some(Buffer::owning(Memory::obtain(len)?.0, len))
     }
 
     /// A buffer of `len` zero bytes; `None` if the system does not give as much memory.
@@ -107,8 +107,10 @@ impl Buffer {
         if len < RECYCLE_FROM {
             return Some(Buffer::owning(Memory::fresh(len)?, len));
         }
-        let mut buffer = Buffer::try_new(len)?;
-        if let Some(bytes) = buffer.bytes_mut() {
+        let (memory, is_fresh) = Memory::obtain(len)?;
+        let mut buffer = Buffer::owning(memory, len);
+        // Fresh memory is zero, and not there before it is touched: much may be asked for and little used.
+        if !is_fresh && let Some(bytes) = buffer.bytes_mut() {
             bytes.fill(0);
         }
         Some(buffer)
@@ -223,18 +225,20 @@ impl Memory {
         capacity: 0,
     };
 
-    /// At least `len` bytes: from the free list if one fits, else fresh, if the system gives them.
-    fn obtain(len: usize) -> Option<Memory> {
+    /// At least `len` bytes: from the free list if one fits, else fresh, if the system gives them; whether they are fresh.
+    fn obtain(len: usize) -> Option<(Memory, bool)> {
+        let fresh = |len| Some((Memory::fresh(len)?, true));
         if len < RECYCLE_FROM {
-            return Memory::fresh(len);
+            return fresh(len);
         }
         let Some(class) = size_class(len) else {
-            return Memory::fresh(len);
+            return fresh(len);
         };
         let reused = FREE[class]
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .pop();
+        let is_fresh = reused.is_none();
         let memory = match reused {
             Some(memory) => {
                 FREE_BYTES.fetch_sub(memory.capacity, Ordering::Relaxed);
@@ -247,7 +251,7 @@ impl Memory {
             })?,
         };
         LIVE_BYTES.fetch_add(class_size(class), Ordering::Relaxed);
-        Some(memory)
+        Some((memory, is_fresh))
     }
 
     /// Zeroed memory from the system, if it gives as much.
