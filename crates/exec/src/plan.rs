@@ -66,6 +66,8 @@ pub(crate) struct PlanNode {
     /// Whether some input arrives by reference and is wanted by value.
     pub(crate) derefs: bool,
     pub(crate) allows_uninitialized: bool,
+    /// Whether numbers among its inputs say how much it has to do.
+    pub(crate) sized: bool,
     /// For Enter: whether its value is the same in all iterations.
     pub(crate) is_constant: bool,
     /// For Merge: whether somebody wants to know which input was taken.
@@ -322,6 +324,7 @@ fn plan_node(
         end_edge: 0,
         derefs,
         allows_uninitialized: def.allows_uninitialized_input,
+        sized: def.inputs.iter().any(|arg| is_size(arg)),
         is_constant: false,
         wants_index: false,
         cost: def.cost,
@@ -333,6 +336,31 @@ fn plan_node(
         }),
         info,
     })
+}
+
+/// Whether an argument of a signature, by its name, says how much is to be made.
+fn is_size(arg: &str) -> bool {
+    const WORDS: [&str; 17] = [
+        "shape",
+        "size",
+        "dim",
+        "num",
+        "count",
+        "limit",
+        "stop",
+        "multiples",
+        "padding",
+        "depth",
+        "rows",
+        "cols",
+        "splits",
+        "length",
+        "max",
+        "delta",
+        "buckets",
+    ];
+    let name = arg.split_once(':').map_or(arg, |(name, _)| name);
+    name == "k" || WORDS.iter().any(|word| name.contains(word))
 }
 
 fn plan_edges(graph: &Graph, nodes: &mut [PlanNode], locals: &[u32]) -> Vec<Edge> {

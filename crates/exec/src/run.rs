@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tensorfleet_kernel::{FrameIter, Kernel, KernelCtx, NodeInfo, Outputs, StepEnv, Value};
+use tensorfleet_math::par::GivenUp;
 use tensorfleet_status::{Code, Result, Status, internal, invalid_argument, panic_text};
-use tensorfleet_tensor::{DType, Tensor};
+use tensorfleet_tensor::{DType, TString, Tensor};
 
 use crate::plan::{Kind, PlanNode};
 
@@ -32,14 +33,67 @@ pub(crate) fn prepare(node: &PlanNode, inputs: &mut [Value]) -> Result<()> {
     Ok(())
 }
 
-/// How many elements a kernel is given.
+/// How much a kernel is given: elements, bytes of few strings, and, if it is `sized`, how much the numbers tell it to make.
 #[inline]
-pub(crate) fn elements(inputs: &[Value]) -> usize {
-    let elements = inputs.iter().map(|value| match value {
-        Value::Tensor(tensor) => tensor.elements(),
+pub(crate) fn extent(inputs: &[Value], sized: bool) -> usize {
+    let extents = inputs.iter().map(|value| match value {
+        Value::Tensor(tensor) => match tensor.elements() {
+            0 => rows(tensor),
+            few @ 1..=FEW => few.saturating_add(said(tensor, sized)),
+            many => many,
+        },
         _ => 0,
     });
-    elements.sum()
+    extents.fold(0, usize::saturating_add)
+}
+
+/// Most elements of a tensor that may be a shape or a size.
+const FEW: usize = 16;
+
+/// A tensor without elements may still have any number of rows.
+#[cold]
+fn rows(tensor: &Tensor) -> usize {
+    let dims = tensor.shape().iter();
+    let dims = dims.map(|dim| usize::try_from(*dim).unwrap_or(0).max(1));
+    dims.fold(1, usize::saturating_mul)
+}
+
+/// What a small tensor asks for.
+fn said(tensor: &Tensor, sized: bool) -> usize {
+    let steps = |value: f64| {
+        let size = value.abs();
+        if (0.0..1.0).contains(&size) {
+            size.recip()
+        } else {
+            size
+        }
+    };
+    let product = |sizes: &mut dyn Iterator<Item = f64>| {
+        sizes.filter(|size| size.is_finite()).product::<f64>() as usize
+    };
+    match tensor.dtype() {
+        DType::String => {
+            let texts = tensor.slice::<TString>().unwrap_or_default();
+            texts.iter().map(TString::len).sum()
+        }
+        DType::I32 if sized => {
+            let values = tensor.slice::<i32>().unwrap_or_default();
+            product(&mut values.iter().map(|value| f64::from(*value).abs().max(1.0)))
+        }
+        DType::I64 if sized => {
+            let values = tensor.slice::<i64>().unwrap_or_default();
+            product(&mut values.iter().map(|value| (*value as f64).abs().max(1.0)))
+        }
+        DType::F32 if sized => {
+            let values = tensor.slice::<f32>().unwrap_or_default();
+            product(&mut values.iter().map(|value| steps(f64::from(*value))))
+        }
+        DType::F64 if sized => {
+            let values = tensor.slice::<f64>().unwrap_or_default();
+            product(&mut values.iter().map(|value| steps(*value)))
+        }
+        _ => 0,
+    }
 }
 
 /// Calls a synchronous kernel on whatever thread. A panic fails the step, not the process.
@@ -55,10 +109,25 @@ pub(crate) fn call(
 ) -> Result<()> {
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut ctx = KernelCtx::new(info, env, inputs, outputs).in_frame(frame, dead);
-        kernel.compute(&mut ctx)
+        compute(kernel, info, env, &mut ctx)
     }));
-    result.unwrap_or_else(|panic| Err(panicked(info, &*panic)))?;
+    result.unwrap_or_else(|panic| Err(ended_by(info, env, &*panic)))?;
     check_outputs(info, outputs)
+}
+
+/// Runs a kernel; unless somebody could see what is half done, it is given up where it asks whether it is still wanted.
+#[inline]
+pub(crate) fn compute(
+    kernel: &dyn Kernel,
+    info: &NodeInfo,
+    env: &StepEnv,
+    ctx: &mut KernelCtx<'_>,
+) -> Result<()> {
+    if info.has_effects() {
+        kernel.compute(ctx)
+    } else {
+        env.par.watch(|| kernel.compute(ctx))
+    }
 }
 
 /// A kernel must have set all of its outputs that somebody reads.
@@ -75,8 +144,11 @@ pub(crate) fn check_outputs(info: &NodeInfo, outputs: &[Value]) -> Result<()> {
     }
 }
 
-/// The status of a panicking kernel.
-pub(crate) fn panicked(info: &NodeInfo, panic: &(dyn Any + Send)) -> Status {
+/// The status of a kernel that panicked, or that was given up because the step was.
+pub(crate) fn ended_by(info: &NodeInfo, env: &StepEnv, panic: &(dyn Any + Send)) -> Status {
+    if GivenUp::is_in(panic) {
+        return env.cancel.reason();
+    }
     let text = panic_text(panic);
     internal!(
         "the kernel of op {} (node '{}') panicked: {text}",

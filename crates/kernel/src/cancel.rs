@@ -1,10 +1,14 @@
 //! [`CancelToken`]: one switch per step that wakes everything that waits.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use tensorfleet_status::{Result, Status};
+use tensorfleet_math::par::Watch;
+use tensorfleet_status::{Result, Status, deadline_exceeded};
+
+use crate::clock::Clock;
 
 type Callback = Box<dyn FnOnce(&Status) + Send>;
 
@@ -17,6 +21,8 @@ struct Inner {
     cancelled: AtomicBool,
     next_id: AtomicU64,
     state: Mutex<State>,
+    /// Until when it is worth computing, by this clock.
+    end: OnceLock<(Arc<dyn Clock>, Duration)>,
 }
 
 #[derive(Default)]
@@ -31,7 +37,7 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// Whether the switch was thrown. One relaxed load: cheap enough for inner loops.
+    /// Whether the switch was thrown. One load: cheap enough for inner loops.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Acquire)
     }
@@ -46,6 +52,26 @@ impl CancelToken {
             Some(reason) => Err(reason),
             None => Ok(()),
         }
+    }
+
+    /// Lets computations end by themselves at this time of the clock, even if nobody comes to throw the switch. Only the first
+    /// call has an effect.
+    pub fn end_at(&self, clock: &Arc<dyn Clock>, end: Duration) {
+        // Set before: the first one counts.
+        let _ = self.0.end.set((clock.clone(), end));
+    }
+
+    /// Whether computing has become pointless: the switch was thrown, or the end has come.
+    pub fn is_over(&self) -> bool {
+        let late = |(clock, end): &(Arc<dyn Clock>, Duration)| clock.monotonic() >= *end;
+        self.is_cancelled() || self.0.end.get().is_some_and(late)
+    }
+
+    /// Why a computation was given up that looked at this switch.
+    pub fn reason(&self) -> Status {
+        self.check()
+            .err()
+            .unwrap_or_else(|| deadline_exceeded!("the computation was given up at its deadline"))
     }
 
     /// Throws the switch and runs the callbacks on this thread. Only the first call has an effect.
@@ -83,6 +109,12 @@ impl CancelToken {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for CancelToken {
+    fn is_over(&self) -> bool {
+        CancelToken::is_over(self)
     }
 }
 

@@ -76,9 +76,20 @@ impl<'a> KernelCtx<'a> {
         self.input_is_dead
     }
 
-    /// Threads for this kernel.
+    /// Threads for this kernel. Its loops are given up when the step is cancelled, unless somebody could see what is half
+    /// done: then they run to their end.
     pub fn par(&self) -> &'a dyn Par {
-        &*self.env.pool
+        if self.node.has_effects() {
+            &*self.env.pool
+        } else {
+            &self.env.par
+        }
+    }
+
+    /// A point in a long loop of a kernel's own at which it is given up if the step was cancelled, as those of
+    /// [`par`](Self::par) are.
+    pub fn poll(&self) {
+        self.par().poll();
     }
 
     /// The number of data inputs.

@@ -1,8 +1,9 @@
 //! [`StepEnv`]: what all kernels of one step share.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tensorfleet_math::par::Pool;
+use tensorfleet_math::par::{Pool, Watched};
 use tensorfleet_status::{Result, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 
@@ -100,6 +101,8 @@ pub struct StepEnv {
     pub cancel: CancelToken,
     /// Threads for kernels.
     pub pool: Arc<Pool>,
+    /// The same for kernels without effects: what they compute is given up once the step is cancelled.
+    pub par: Watched<CancelToken>,
     /// Calls functions of the graph's library.
     pub functions: Arc<dyn FunctionRuntime>,
     /// The time.
@@ -112,6 +115,17 @@ impl StepEnv {
     /// The container that holds resources of this step only; they live in `step_resources`.
     pub const STEP_CONTAINER: &'static str = "__per_step";
 
+    /// A copy of this environment with a switch of its own, whose computations are given up at this time of the clock.
+    pub fn until(&self, end: Duration) -> StepEnv {
+        let cancel = CancelToken::new();
+        cancel.end_at(&self.clock, end);
+        StepEnv {
+            par: Watched::new(self.pool.clone(), cancel.clone()),
+            cancel,
+            ..self.for_call(self.call_frame.clone())
+        }
+    }
+
     /// A copy of this environment for a function called within the step.
     pub fn for_call(&self, call_frame: Arc<CallFrame>) -> StepEnv {
         StepEnv {
@@ -122,6 +136,7 @@ impl StepEnv {
             rendezvous: self.rendezvous.clone(),
             cancel: self.cancel.clone(),
             pool: self.pool.clone(),
+            par: Watched::new(self.pool.clone(), self.cancel.clone()),
             functions: self.functions.clone(),
             clock: self.clock.clone(),
             call_frame,

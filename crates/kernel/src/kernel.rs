@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tensorfleet_status::Result;
-use tensorfleet_tensor::PortType;
+use tensorfleet_tensor::{DType, PortType};
 
 use crate::attr::Attrs;
 use crate::context::{AsyncCtx, KernelCtx};
@@ -32,6 +32,14 @@ impl NodeInfo {
     #[inline]
     pub fn is_read(&self, output: usize) -> bool {
         !self.unread.get(output).is_some_and(|unread| *unread)
+    }
+}
+
+impl NodeInfo {
+    /// Whether its kernel may change what others see: variables and other resources.
+    pub fn has_effects(&self) -> bool {
+        let is_shared = |port: &PortType| port.is_ref || port.dtype == DType::Resource;
+        self.input_types.iter().any(is_shared)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use smallvec::SmallVec;
 use tensorfleet_graph::{Graph, Node, NodeId, Output};
@@ -15,11 +16,19 @@ use crate::roots::Roots;
 /// A result may be this large, or as large as what it is computed from: folding must not blow graphs up.
 const MAX_RESULT_BYTES: usize = 1 << 20;
 
+/// All results together, besides what they are computed from: a graph of some kilobytes can ask for any number of them.
+const MAX_ALL_BYTES: usize = 256 << 20;
+
+/// Folding takes no longer: what is left then is computed by the steps, which have deadlines and can be cancelled.
+const MAX_TIME: Duration = Duration::from_secs(1);
+
 /// Replaces stateless nodes all of whose inputs are constants by constants. A node whose kernel
 /// objects stays as it is: the error belongs to the step that runs it.
 pub fn fold(mut graph: Graph, roots: &Roots, env: &Arc<StepEnv>) -> Result<Graph> {
     let mut known: Vec<Option<Vec<Tensor>>> = vec![None; graph.len()];
     let mut folded: Vec<NodeId> = Vec::new();
+    let env = Arc::new(env.until(env.clock.monotonic() + MAX_TIME));
+    let mut bytes = 0usize;
     for id in graph.topological_order()? {
         let node = graph.node(id);
         if node.op_name() == "Const" {
@@ -35,6 +44,9 @@ pub fn fold(mut graph: Graph, roots: &Roots, env: &Arc<StepEnv>) -> Result<Graph
         if roots.contains(&node.name) || !may_fold(node) {
             continue;
         }
+        if env.cancel.is_over() {
+            break;
+        }
         let inputs: Option<Vec<Tensor>> = node
             .inputs
             .iter()
@@ -46,11 +58,17 @@ pub fn fold(mut graph: Graph, roots: &Roots, env: &Arc<StepEnv>) -> Result<Graph
             })
             .collect();
         let Some(inputs) = inputs else { continue };
-        let results = compute(&graph, node, inputs, env);
-        if results.is_some() {
-            known[id.index()] = results;
-            folded.push(id);
+        let given: usize = inputs.iter().map(Tensor::byte_size).sum();
+        let Some(results) = compute(&graph, node, inputs, &env) else {
+            continue;
+        };
+        let taken: usize = results.iter().map(Tensor::byte_size).sum();
+        bytes = bytes.saturating_add(taken.saturating_sub(given));
+        if bytes > MAX_ALL_BYTES {
+            break;
         }
+        known[id.index()] = Some(results);
+        folded.push(id);
     }
     if folded.is_empty() {
         return Ok(graph);
@@ -102,7 +120,8 @@ fn compute(
         .take(node.output_types.len())
         .collect();
     let ran = catch_unwind(AssertUnwindSafe(|| {
-        kernel.compute(&mut KernelCtx::new(&info, env, &mut inputs, &mut outputs))
+        let mut ctx = KernelCtx::new(&info, env, &mut inputs, &mut outputs);
+        env.par.watch(|| kernel.compute(&mut ctx))
     }));
     if !matches!(ran, Ok(Ok(()))) {
         return None;

@@ -30,6 +30,10 @@ const READS: &[&str] = &[
 /// Recursion deeper than this is left to run as calls.
 const MAX_DEPTH: usize = 24;
 
+/// So many nodes of bodies become part of a graph; what is called besides is left to run as calls. Some kilobytes of functions
+/// that call each other twice ask for more than memory has room for.
+const MAX_NODES: usize = 1 << 17;
+
 /// Replaces calls by bodies, again and again until none is left or recursion is too deep.
 ///
 /// A call that runs has all of its effects, whatever of its results is wanted: what has effects becomes a root.
@@ -53,6 +57,7 @@ fn inline_some(
     only_gradients: bool,
     lowers: bool,
 ) -> Result<Graph> {
+    let most = graph.len().saturating_add(MAX_NODES);
     for _ in 0..MAX_DEPTH {
         let calls: Vec<NodeId> = graph
             .nodes()
@@ -66,7 +71,7 @@ fn inline_some(
             })
             .map(|(id, _)| id)
             .collect();
-        if calls.is_empty() {
+        if calls.is_empty() || graph.len() >= most {
             break;
         }
         let frames = graph.nodes().any(|(_, node)| {
@@ -77,6 +82,9 @@ fn inline_some(
         });
         let mut stand_ins = StandIns::default();
         for call in calls {
+            if graph.len() >= most {
+                break;
+            }
             let effects = inline_call(&mut graph, call, frames, &mut stand_ins)?;
             roots.add(&graph, effects);
         }

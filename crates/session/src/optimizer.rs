@@ -7,7 +7,7 @@ use tensorfleet_kernel::{
     CallDone, CallFrame, CancelToken, Clock, Device, FuncRef, FunctionRuntime, LocalRendezvous,
     ResourceManager, StepEnv,
 };
-use tensorfleet_math::par::Pool;
+use tensorfleet_math::par::{Pool, Watched};
 use tensorfleet_passes::{PassOptions, Roots, optimize};
 use tensorfleet_status::internal;
 use tensorfleet_tensor::Tensor;
@@ -19,13 +19,15 @@ pub fn optimizer(
     pool: &Arc<Pool>,
     clock: &Arc<dyn Clock>,
 ) -> Optimize {
+    let cancel = CancelToken::new();
     let env = Arc::new(StepEnv {
         step_id: 0,
         device: device.clone(),
         resources: Arc::new(ResourceManager::new()),
         step_resources: Arc::new(ResourceManager::new()),
         rendezvous: Arc::new(LocalRendezvous::new()),
-        cancel: CancelToken::new(),
+        par: Watched::new(pool.clone(), cancel.clone()),
+        cancel,
         pool: pool.clone(),
         functions: Arc::new(NoFunctions),
         clock: clock.clone(),

@@ -10,7 +10,7 @@ use tensorfleet_graph::{Graph, Registry};
 use tensorfleet_kernel::{
     CallFrame, CancelToken, Device, LocalRendezvous, ResourceManager, StepEnv,
 };
-use tensorfleet_math::par::Pool;
+use tensorfleet_math::par::{Pool, Watched};
 use tensorfleet_passes::{Boundary, PassOptions, Signature};
 use tensorfleet_proto::GraphDef;
 use tensorfleet_status::{
@@ -219,13 +219,15 @@ impl Session {
         call_frame: Arc<CallFrame>,
         rendezvous: Arc<LocalRendezvous>,
     ) -> StepEnv {
+        let cancel = CancelToken::new();
         StepEnv {
             step_id: self.next_step.fetch_add(1, Ordering::Relaxed),
             device: self.device.clone(),
             resources: self.device.resources.clone(),
             step_resources: Arc::new(ResourceManager::new()),
             rendezvous,
-            cancel: CancelToken::new(),
+            par: Watched::new(self.pool.clone(), cancel.clone()),
+            cancel,
             pool: self.pool.clone(),
             functions: prepared.functions.clone(),
             clock: self.options.clock.clone(),
@@ -254,6 +256,10 @@ impl Session {
             start(prepared.plan.clone(), env, options.trace, done);
             return receiver.recv().unwrap_or_else(|_| Err(lost()));
         };
+        let clock = &self.options.clock;
+        if let Some(end) = clock.monotonic().checked_add(timeout) {
+            step_cancel.end_at(clock, end);
+        }
         let (plan, trace) = (prepared.plan.clone(), options.trace);
         self.pool
             .spawn(Box::new(move || drop(start(plan, env, trace, done))));

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tensorfleet_kernel::Clock;
+use tensorfleet_kernel::{CancelToken, Clock};
+
+/// So long after a deadline computations end by themselves: who waits says better what was awaited.
+const SELF_RESTRAINT: Duration = Duration::from_millis(20);
 
 /// A point in time, or none.
 #[derive(Clone)]
@@ -28,6 +31,13 @@ impl Deadline {
         Deadline {
             at: least.and_then(|least| clock.monotonic().checked_add(least)),
             clock: clock.clone(),
+        }
+    }
+
+    /// Lets computations under this switch end soon after it by themselves, even if they keep the thread that waits for it.
+    pub(super) fn bind(&self, cancel: &CancelToken) {
+        if let Some(end) = self.at.and_then(|at| at.checked_add(SELF_RESTRAINT)) {
+            cancel.end_at(&self.clock, end);
         }
     }
 

@@ -12,6 +12,7 @@ use tensorfleet_tensor::{Bytes, DType};
 
 use super::remote_part::{RemotePart, register};
 use super::session::MasterSession;
+use crate::cancelled::cancelled;
 use crate::worker::graph::RegisteredGraph;
 
 /// A prepared signature.
@@ -88,7 +89,11 @@ impl Executable {
                 remote,
             })
         };
-        let prepared = session.worker.env().off_thread(prepare).await?;
+        let prepared = tokio::select! {
+            biased;
+            prepared = session.worker.env().off_thread(prepare) => prepared?,
+            reason = cancelled(&session.cancel) => return Err(reason),
+        };
         Ok(Arc::new(Executable {
             feed_types: prepared.feed_types,
             local: prepared.local,

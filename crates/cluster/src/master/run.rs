@@ -8,7 +8,7 @@ use std::time::Duration;
 use tensorfleet_kernel::{CallFrame, CancelToken};
 use tensorfleet_passes::Signature;
 use tensorfleet_proto as pb;
-use tensorfleet_status::{Code, Result, Status, internal, invalid_argument};
+use tensorfleet_status::{Code, Result, Status, deadline_exceeded, internal, invalid_argument};
 use tensorfleet_tensor::Tensor;
 use tokio::task::JoinSet;
 
@@ -70,15 +70,21 @@ impl MasterSession {
             });
         }
         let (names, feeds) = sorted_feeds(names, feeds);
-        let executable = self
-            .executable(Signature {
-                feeds: names,
-                fetches: sorted(request.fetch.clone()),
-                targets: sorted(request.target),
-            })
-            .await?;
+        let deadline = self.deadline(&options, time);
+        let executable = self.executable(Signature {
+            feeds: names,
+            fetches: sorted(request.fetch.clone()),
+            targets: sorted(request.target),
+        });
+        let executable = tokio::select! {
+            biased;
+            built = executable => built?,
+            () = deadline.passed() => {
+                return Err(deadline_exceeded!("Deadline Exceeded: the graph could not be prepared to run in time"));
+            }
+        };
         let outcome = self
-            .run_executable(&executable, feeds, &options, time)
+            .run_executable(&executable, feeds, &options, &deadline)
             .await?;
         Ok(pb::RunStepResponse {
             tensor: in_order(
@@ -109,8 +115,9 @@ impl MasterSession {
         }
         let feeds: Result<Vec<Tensor>> = feeds.iter().map(Tensor::from_proto).collect();
         let options = executable.run_options.clone();
+        let deadline = self.deadline(&options, time);
         let outcome = self
-            .run_executable(&executable, feeds?, &options, time)
+            .run_executable(&executable, feeds?, &options, &deadline)
             .await?;
         let fetch: Result<Vec<_>> = outcome.tensors.iter().map(Tensor::to_proto).collect();
         Ok(pb::RunCallableResponse {
@@ -124,7 +131,7 @@ impl MasterSession {
         executable: &Executable,
         feeds: Vec<Tensor>,
         options: &pb::RunOptions,
-        time: Option<Duration>,
+        deadline: &Deadline,
     ) -> Result<Outcome> {
         check_feeds(executable, &feeds)?;
         let run = executable.runs.fetch_add(1, Ordering::Relaxed);
@@ -147,10 +154,8 @@ impl MasterSession {
             went_well: false,
         };
         let frame = Arc::new(CallFrame::new(feeds, executable.signature.fetches.len()));
-        let clock = &self.worker.env().clock;
-        let deadline = Deadline::new(clock, time, self.timeout(options), STEP_AHEAD);
         let result = self
-            .run_parts(executable, &step, frame.clone(), &deadline)
+            .run_parts(executable, &step, frame.clone(), deadline)
             .await;
         clean_up.went_well = result.is_ok();
         drop(clean_up);
@@ -179,6 +184,12 @@ impl MasterSession {
         Ok(Outcome { tensors, metadata })
     }
 
+    /// Until when a step is worth its while.
+    fn deadline(&self, options: &pb::RunOptions, time: Option<Duration>) -> Deadline {
+        let clock = &self.worker.env().clock;
+        Deadline::new(clock, time, self.timeout(options), STEP_AHEAD)
+    }
+
     /// Runs all parts to their end; the first root error cancels the others and is what the client sees.
     async fn run_parts(
         &self,
@@ -198,6 +209,7 @@ impl MasterSession {
             });
             (part_cancel, Some(passed_on))
         };
+        deadline.bind(&part_cancel);
         // The others first: they need longer to begin.
         let mut remote = self.start_remote(executable, step);
         let own = executable.local.clone();

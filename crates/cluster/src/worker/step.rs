@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tensorfleet_exec::{StepReport, StepView, lend, start};
 use tensorfleet_kernel::{CallFrame, CancelToken, Rendezvous, ResourceManager, StepEnv};
+use tensorfleet_math::par::Watched;
 use tensorfleet_proto::DeviceStepStats;
 use tensorfleet_session::RunMetadata;
 use tensorfleet_status::{Result, Status};
@@ -88,6 +89,7 @@ impl RegisteredGraph {
                 rendezvous: input.rendezvous.clone(),
                 cancel: input.cancel.clone(),
                 pool: self.env.pool.clone(),
+                par: Watched::new(self.env.pool.clone(), input.cancel.clone()),
                 functions: part.functions.clone(),
                 clock: self.env.clock.clone(),
                 call_frame: input.call_frame.clone(),

@@ -95,7 +95,7 @@ impl Job {
         let node = &step.plan.nodes[self.task.node as usize];
         let mut outputs = run::empty_outputs(node.outputs);
         let (start, elements) = if step.timed {
-            (step.now(), run::elements(&self.inputs))
+            (step.now(), run::extent(&self.inputs, node.sized))
         } else {
             (Duration::ZERO, 0)
         };
@@ -184,7 +184,7 @@ pub(super) fn start_later(step: &Arc<Step>, driver: &mut Driver, task: Task) {
         fail(
             step,
             driver,
-            run::at_node(run::panicked(&node.info, &*panic), node),
+            run::at_node(run::ended_by(&node.info, &step.env, &*panic), node),
         );
     }
 }

@@ -65,7 +65,7 @@ fn guarded(step: &Arc<Step>, driver: &mut Driver, work: impl FnOnce(&mut Driver)
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(driver))) {
         driver.outputs.fill_with(Value::default);
         let node = &step.plan.nodes[driver.current as usize];
-        let status = run::panicked(&node.info, &*panic);
+        let status = run::ended_by(&node.info, &step.env, &*panic);
         fail(step, driver, run::at_node(status, node));
     }
 }
@@ -99,7 +99,7 @@ fn is_heavy(driver: &mut Driver, node: &PlanNode, task: Task, lent: bool) -> boo
 /// Whether a kernel has far more to do than when it was measured.
 fn has_larger_inputs(driver: &mut Driver, node: &PlanNode, task: Task) -> bool {
     let (_, inputs) = driver.state.inputs(node, task);
-    let elements = run::elements(inputs);
+    let elements = run::extent(inputs, node.sized);
     elements > LARGE_INPUTS && elements / 4 > node.measured_elements()
 }
 
@@ -122,12 +122,20 @@ fn run_kernel(
     let measured = step.timed && (step.record || node.is_measured());
     let start = if measured { step.now() } else { Duration::ZERO };
     let (frame, inputs) = driver.state.inputs(node, task);
-    let elements = if measured { run::elements(inputs) } else { 0 };
+    let elements = if measured {
+        run::extent(inputs, node.sized)
+    } else {
+        0
+    };
     let outputs = &mut driver.outputs[..node.outputs as usize];
     let result = run::prepare(node, inputs).and_then(|()| {
         let mut ctx =
             KernelCtx::new(&node.info, &step.env, inputs, outputs).in_frame(frame, task.dead);
-        kernel.compute(&mut ctx)?;
+        if node.is_measured() {
+            run::compute(kernel, &node.info, &step.env, &mut ctx)?;
+        } else {
+            kernel.compute(&mut ctx)?;
+        }
         run::check_outputs(&node.info, outputs)
     });
     clear(inputs);

@@ -1,7 +1,9 @@
 //! Failing, panicking and cancelled steps: the right status, and the next step is as good as ever.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tensorfleet_kernel::{Clock, SystemClock};
 use tensorfleet_status::{Code, cancelled};
 
 use crate::harness::Harness;
@@ -72,6 +74,45 @@ fn cancelling_ends_a_step_that_waits() {
         .unwrap_err();
     assert_eq!(status.code(), Code::Cancelled);
     assert!(harness.run(1).is_err(), "a cancelled token stays cancelled");
+}
+
+/// On the thread that drives the step, and on one of the pool next to another kernel.
+#[test]
+fn cancelling_ends_a_step_that_computes() {
+    for others in [
+        "",
+        "slept = TestSleep(one, one)\n more = _Retval(slept) {index=1}",
+    ] {
+        let harness = Harness::new(&format!(
+            "one = int32[]{{1}}
+             computing = TestEndless(one, one)
+             r = _Retval(computing) {{index=0}}
+             {others}"
+        ));
+        let cancel = harness.cancel.clone();
+        let step =
+            std::thread::spawn(move || harness.start(2).recv_timeout(Duration::from_secs(20)));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!step.is_finished(), "it should still compute");
+        cancel.cancel(cancelled!("no longer wanted"));
+        let status = step.join().unwrap().unwrap().unwrap_err();
+        assert_eq!(status.code(), Code::Cancelled);
+        assert!(status.message().contains("no longer wanted"), "{status}");
+    }
+}
+
+/// Even if nobody comes to cancel it.
+#[test]
+fn a_computation_ends_by_itself_when_its_time_has_come() {
+    let harness = Harness::new(
+        "one = int32[]{1}
+         computing = TestEndless(one, one)
+         r = _Retval(computing) {index=0}",
+    );
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    harness.cancel.end_at(&clock, Duration::from_millis(50));
+    let status = harness.run(1).unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
 }
 
 #[test]

@@ -11,13 +11,13 @@ use tensorfleet_kernel::{
     AnyKernel, AsyncCtx, CallDone, CallFrame, CancelToken, Clock, Device, DeviceType, FuncRef,
     FunctionRuntime, KernelCtx, LocalRendezvous, NodeInfo, ResourceManager, StepEnv, SystemClock,
 };
-use tensorfleet_math::par::Pool;
+use tensorfleet_math::par::{Pool, Watched};
 use tensorfleet_status::{Result, Status, invalid_argument, unimplemented};
 use tensorfleet_tensor::Tensor;
 
 /// Integer ops of the tests: `TestAdd`, `TestLess`, `TestPanic`, `TestFail`, `TestWait`, `TestLater`,
-/// `TestBring`, `TestSlow`, `TestSleep`, `TestHalf`.
-static OPS: [OpDef; 10] = [
+/// `TestBring`, `TestSlow`, `TestSleep`, `TestHalf`, `TestEndless`.
+static OPS: [OpDef; 11] = [
     OpDef {
         name: "TestAdd",
         kernels: &[cpu(&[], add)],
@@ -33,6 +33,11 @@ static OPS: [OpDef; 10] = [
         name: "TestSleep",
         kernels: &[cpu(&[], sleeps)],
         cost: Cost::Expensive,
+        ..BINARY
+    },
+    OpDef {
+        name: "TestEndless",
+        kernels: &[cpu(&[], endless)],
         ..BINARY
     },
     OpDef {
@@ -100,6 +105,16 @@ fn sleeps(_: &NodeInfo) -> Result<AnyKernel> {
         let (x, y) = operands(ctx)?;
         ctx.set(0, Tensor::scalar(x + y));
         Ok(())
+    })
+}
+
+/// Computes for as long as anybody wants the result.
+fn endless(_: &NodeInfo) -> Result<AnyKernel> {
+    AnyKernel::sync(|ctx: &mut KernelCtx<'_>| {
+        loop {
+            ctx.poll();
+            std::thread::yield_now();
+        }
     })
 }
 
@@ -248,7 +263,16 @@ impl Harness {
 
     /// Starts a step; its results come through the channel.
     pub(crate) fn start(&self, results: usize) -> mpsc::Receiver<Result<Vec<Option<i32>>>> {
-        let frame = Arc::new(CallFrame::new(Vec::new(), results));
+        self.start_with(Vec::new(), results)
+    }
+
+    /// Starts a step with these arguments.
+    pub(crate) fn start_with(
+        &self,
+        args: Vec<Tensor>,
+        results: usize,
+    ) -> mpsc::Receiver<Result<Vec<Option<i32>>>> {
+        let frame = Arc::new(CallFrame::new(args, results));
         let env = self.env(&frame);
         let (sender, receiver) = mpsc::channel();
         let calls = AtomicUsize::new(0);
@@ -292,6 +316,7 @@ impl Harness {
             rendezvous: Arc::new(LocalRendezvous::new()),
             cancel: self.cancel.clone(),
             pool: self.pool.clone(),
+            par: Watched::new(self.pool.clone(), self.cancel.clone()),
             functions: Arc::new(NoFunctions),
             clock: self.clock.clone(),
             call_frame: frame.clone(),

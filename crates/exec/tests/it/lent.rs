@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tensorfleet_exec::lend;
 use tensorfleet_status::{Code, cancelled};
+use tensorfleet_tensor::Tensor;
 
 use crate::harness::{Harness, counting_loop};
 
@@ -69,4 +70,26 @@ fn a_thread_is_not_lent_by_the_steps_it_drives() {
     );
     let (_, ended_on) = alone.record(1);
     assert_eq!(ended_on, std::thread::current().id());
+}
+
+/// A kernel that was quick is not trusted when numbers say that it has more to do.
+#[test]
+fn a_kernel_that_is_told_to_make_more_leaves_too() {
+    let harness = Harness::new(
+        "n = _Arg() {T=DT_INT32, index=0}
+         one = int32[]{1}
+         zero = int32[]{0}
+         dims = ExpandDims(n, zero)
+         axis = int32[1]{0}
+         ones = Fill(dims, one)
+         sum = Sum(ones, axis)
+         ret = _Retval(sum) {index=0}",
+    )
+    .without_time();
+    for (elements, large) in [(8, false), (9, false), (1 << 20, true)] {
+        let (ended, left) = lend(|| harness.start_with(vec![Tensor::scalar(elements)], 1));
+        assert_eq!(left, large, "{elements} elements");
+        let result = ended.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_eq!(result.unwrap(), [Some(elements)]);
+    }
 }

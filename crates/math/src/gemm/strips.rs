@@ -12,7 +12,7 @@ use super::driver::pieces;
 use super::simd::Real;
 use super::{Epilogue, scratch};
 use crate::disjoint::Disjoint;
-use crate::par::{Member, Par};
+use crate::par::{Member, Par, poll};
 
 /// Depth of a slice with vectors of 32 bytes: a panel of B of this depth stays in the first-level cache, by and large, while
 /// the panels of A pass. Wider vectors are those of machines with a large second-level cache, from which it may come.
@@ -90,6 +90,7 @@ impl<T: Real> Product<'_, T> {
         let compute = |b_room: &[T]| {
             scratch::with(0, room_a, |a_room: &mut [T]| {
                 for rows in strips {
+                    poll();
                     for slice in self.slices(ks) {
                         let b_room = &b_room[kept(&slice)..];
                         for slab in self.slabs(&rows, depth, columns.len()) {
@@ -136,6 +137,7 @@ impl<T: Real> Product<'_, T> {
             }
             let unit = self.kernels.columns();
             for columns in strips.flat_map(|strip| pieces(strip, SLICE_COLUMNS, unit)) {
+                poll();
                 let room_b = columns.len().next_multiple_of(unit) * depth + BEHIND;
                 scratch::with(1, room_b, |b_room: &mut [T]| {
                     for slice in self.slices(ks) {

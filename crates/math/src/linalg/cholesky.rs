@@ -3,6 +3,7 @@
 use super::Scalar;
 use super::grid::{Grid, LANES, add_rows};
 use crate::num::isa::{Isa, multiversion};
+use crate::par::poll_at;
 
 multiversion! {
     /// The lower triangle L of A = L·Lᴴ, from the lower triangle of A; `None` if A is not positive definite.
@@ -15,6 +16,7 @@ fn cholesky_body<T: Scalar, I: Isa>(a: &[T], n: usize) -> Option<Vec<T>> {
     let mut l = vec![T::ZERO; n * n];
     let mut u = Grid::zeros(n, n);
     for row in 0..n {
+        poll_at(row);
         let [before, own, _] = u.around(row);
         for (col, value) in own.as_flattened_mut()[..n].iter_mut().enumerate().skip(row) {
             *value = a[col * n + row].conj();

@@ -2,6 +2,7 @@
 
 use super::{Scalar, identity};
 use crate::num::Complex128;
+use crate::par::poll_at;
 
 /// Eigenvalues, and eigenvectors of length one as columns. `None` if the iteration does not end.
 pub fn eigen(a: &[Complex128], n: usize) -> Option<(Vec<Complex128>, Vec<Complex128>)> {
@@ -22,6 +23,7 @@ pub fn schur_form(a: &[Complex128], n: usize) -> Option<(Vec<Complex128>, Vec<Co
 /// Zeros below the subdiagonal by Householder reflections, which are gathered in `q`.
 fn hessenberg(h: &mut [Complex128], q: &mut [Complex128], n: usize) {
     for k in 0..n.saturating_sub(2) {
+        poll_at(k);
         let mut w: Vec<Complex128> = (k + 1..n).map(|row| h[row * n + k]).collect();
         let length = w.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
         if length == 0.0 {
@@ -71,6 +73,7 @@ fn schur(h: &mut [Complex128], q: &mut [Complex128], n: usize) -> Option<()> {
             tries = 0;
             continue;
         }
+        poll_at(tries + end);
         tries += 1;
         if tries > 300 {
             return None;
@@ -165,6 +168,7 @@ fn vectors(t: &[Complex128], q: &[Complex128], n: usize) -> Vec<Complex128> {
     let tiny = (largest * f64::EPSILON).max(f64::MIN_POSITIVE);
     let mut out = vec![Complex128::ZERO; n * n];
     for k in 0..n {
+        poll_at(k);
         let mut x = vec![Complex128::ZERO; n];
         x[k] = Complex128::ONE;
         for row in (0..k).rev() {

@@ -5,6 +5,7 @@ use super::reflection::{Reflection, gathered};
 use super::turn::{Turn, turn, turn_rows};
 use super::{Scalar, scale};
 use crate::num::isa::{Isa, multiversion};
+use crate::par::poll_at;
 
 /// Steps for each eigenvalue; two or three are enough for numbers that are finite.
 const STEPS: usize = 60;
@@ -68,6 +69,7 @@ fn three_diagonals_body<T: Scalar, I: Isa>(
     let (mut middle, mut aside, mut reflections) = (Vec::new(), Vec::new(), Vec::new());
     let mut pair = Grid::zeros(2, n);
     for k in 0..n {
+        poll_at(k);
         middle.push(a.at(k, k).real());
         if k + 1 == n {
             break;
@@ -114,7 +116,8 @@ fn diagonalize<T: Scalar>(three: &mut Three, mut vectors: Option<&mut Grid<T>>) 
     let Three { middle, aside } = three;
     let mut turns: Vec<Turn> = Vec::new();
     let mut end = aside.len();
-    for _ in 0..STEPS * middle.len() {
+    for turn in 0..STEPS * middle.len() {
+        poll_at(turn);
         for (at, value) in aside[..end].iter_mut().enumerate() {
             let near = middle[at].abs() + middle[at + 1].abs();
             if value.abs() <= f64::EPSILON * near || value.abs() < f64::MIN_POSITIVE {

@@ -4,6 +4,7 @@ use super::Scalar;
 use super::grid::{Grid, LANES, add_rows};
 use super::triangular::{Triangle, solve_all};
 use crate::num::isa::{Isa, multiversion};
+use crate::par::poll_at;
 
 /// P·A = L·U: `factors` holds U and, below its diagonal, L without its ones.
 pub struct Lu<T> {
@@ -71,6 +72,7 @@ fn factorise_body<T: Scalar, I: Isa>(a: &mut Grid<T>, rows: &mut [usize]) -> boo
     let mut is_odd = false;
     for vector in 0..width {
         let first = vector * LANES;
+        poll_at(vector);
         let last = (first + LANES).min(n);
         for k in first..last {
             let lane = k - first;

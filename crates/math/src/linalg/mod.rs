@@ -34,6 +34,7 @@ use grid::LANES;
 
 use crate::num::Complex128;
 use crate::num::isa::{Isa, fma64};
+use crate::par::poll_at;
 
 /// `f64` or [`Complex128`].
 pub trait Scalar:
@@ -181,6 +182,7 @@ impl Scalar for Complex128 {
 pub fn adjoint<T: Scalar>(a: &[T], rows: usize, cols: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(a.len());
     for col in 0..cols {
+        poll_at(col);
         out.extend((0..rows).map(|row| a[row * cols + col].conj()));
     }
     out
@@ -190,6 +192,7 @@ pub fn adjoint<T: Scalar>(a: &[T], rows: usize, cols: usize) -> Vec<T> {
 pub fn product<T: Scalar>(a: &[T], b: &[T], rows: usize, inner: usize, cols: usize) -> Vec<T> {
     let mut out = vec![T::ZERO; rows * cols];
     for row in 0..rows {
+        poll_at(row);
         for k in 0..inner {
             let factor = a[row * inner + k];
             for col in 0..cols {

@@ -4,6 +4,7 @@ use super::Scalar;
 use super::grid::Grid;
 use super::reflection::{Reflection, gathered};
 use crate::num::isa::{Isa, multiversion};
+use crate::par::poll_at;
 
 multiversion! {
     /// Q with orthonormal columns and the upper triangle R of a `rows` × `cols` matrix: `min(rows, cols)` columns and rows of
@@ -22,6 +23,7 @@ fn qr_body<T: Scalar, I: Isa>(
     let width = if is_full { rows } else { least };
     let mut reflections = Vec::with_capacity(least);
     for k in 0..least {
+        poll_at(k);
         let column = (k..rows).map(|row| r.at(row, k)).collect();
         let (_, reflection) = Reflection::new(k, column);
         reflection.apply::<I>(reflection.tau, &mut r, k);

@@ -3,6 +3,7 @@
 use super::Scalar;
 use super::grid::{Grid, LANES, Vector, add_rows};
 use crate::num::isa::Isa;
+use crate::par::poll_at;
 
 /// 1 - tau·v·vᴴ on the rows from `first` on, with one for the first element of v.
 pub(super) struct Reflection<T> {
@@ -50,7 +51,8 @@ pub(super) fn gathered<T: Scalar, I: Isa>(
     for at in 0..cols {
         *out.at_mut(at, at) = T::ONE;
     }
-    for reflection in reflections.iter().rev() {
+    for (step, reflection) in reflections.iter().rev().enumerate() {
+        poll_at(step);
         reflection.apply::<I>(reflection.tau.conj(), &mut out, reflection.first);
     }
     out

@@ -5,6 +5,7 @@ use super::reflection::{Reflection, gathered};
 use super::turn::{Turn, turn, turn_rows};
 use super::{Scalar, adjoint, scale};
 use crate::num::isa::{Isa, multiversion};
+use crate::par::poll_at;
 
 /// Steps for each value; two or three are enough.
 const STEPS: usize = 60;
@@ -88,6 +89,7 @@ fn two_diagonals_body<T: Scalar, I: Isa>(
     let (mut middle, mut above) = (Vec::new(), Vec::new());
     let (mut lefts, mut rights) = (Vec::new(), Vec::new());
     for k in 0..cols {
+        poll_at(k);
         let column = (k..rows).map(|row| a.at(row, k)).collect();
         let (length, left) = Reflection::new(k, column);
         left.apply::<I>(left.tau, a, k);
@@ -133,7 +135,8 @@ fn diagonalize<T: Scalar>(two: &mut Two, mut sides: Option<&mut [Grid<T>; 2]>) {
     let tiny = size * f64::EPSILON;
     let mut turns: [Vec<Turn>; 2] = [Vec::new(), Vec::new()];
     let mut end = above.len();
-    for _ in 0..STEPS * middle.len() {
+    for turn in 0..STEPS * middle.len() {
+        poll_at(turn);
         for (at, value) in above[..end].iter_mut().enumerate() {
             let near = middle[at].abs() + middle[at + 1].abs();
             if value.abs() <= f64::EPSILON * near || value.abs() < tiny * f64::EPSILON {
@@ -228,6 +231,7 @@ pub fn complement<T: Scalar>(matrix: &[T], rows: usize, cols: usize, col: usize)
     let mut best = vec![T::ZERO; rows];
     let mut longest = 0.0;
     for start in 0..rows {
+        poll_at(start);
         let mut x = vec![T::ZERO; rows];
         x[start] = T::ONE;
         for _ in 0..2 {

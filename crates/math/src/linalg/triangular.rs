@@ -3,6 +3,7 @@
 use super::Scalar;
 use super::grid::{Grid, LANES, add_rows, total};
 use crate::num::isa::{Isa, multiversion};
+use crate::par::poll_at;
 
 /// Solves T·X = B by substitution; only the lower (or upper) triangle of the `n` × `n` matrix is read.
 pub fn solve<T: Scalar>(t: &[T], b: &[T], n: usize, cols: usize, is_lower: bool) -> Vec<T> {
@@ -50,6 +51,7 @@ multiversion! {
 #[inline(always)]
 fn substitute_body<T: Scalar, I: Isa>(t: &[T], x: &mut Grid<T>, n: usize, triangle: Triangle) {
     for step in 0..n {
+        poll_at(step);
         let row = if triangle.is_lower {
             step
         } else {
@@ -78,6 +80,7 @@ multiversion! {
 #[inline(always)]
 fn column_body<T: Scalar, I: Isa>(t: &[T], x: &mut [T], n: usize, triangle: Triangle) {
     for step in 0..n {
+        poll_at(step);
         let row = if triangle.is_lower {
             step
         } else {

@@ -8,6 +8,7 @@ mod pool;
 mod split;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 use std::ops::Range;
 
@@ -15,6 +16,7 @@ use claims::Claims;
 pub(crate) use claims::{Member, crew};
 pub use pool::{Job, Pool};
 pub use split::{chunks_mut, rows_mut, rows2_mut};
+pub use watched::{GivenUp, Watch, Watched, poll, poll_at};
 
 /// Something that can run a loop body over sub-ranges, perhaps on several threads.
 ///
@@ -30,6 +32,10 @@ pub unsafe trait Par: Sync {
     /// Each range starts at a multiple of `grain` and is a multiple of `grain` long, but the last may be shorter. A panic in
     /// `body` is re-raised in the caller; ranges not begun by then may be left out. `body` is not called for `len == 0`.
     fn for_each(&self, len: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync));
+
+    /// For loops that are not handed out: a point at which a long computation is given up if nobody wants its result any
+    /// more. Only a [`Watched`] pool ever does that, by unwinding.
+    fn poll(&self) {}
 }
 
 /// Runs everything inline on the calling thread.

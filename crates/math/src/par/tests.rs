@@ -175,3 +175,40 @@ fn each_member_begins_with_its_own_part_and_helps_with_the_others() {
     }
     assert_eq!(hits, [1; 103]);
 }
+
+/// A watch that is over after so many looks.
+struct Looks(AtomicUsize);
+
+impl Watch for Looks {
+    fn is_over(&self) -> bool {
+        let left = |looks: usize| looks.checked_sub(1);
+        let before = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        before.is_err()
+    }
+}
+
+#[test]
+fn watched_loops_cover_all_or_are_given_up() {
+    for threads in [1, 3] {
+        let pool = Arc::new(Pool::new(threads));
+        let patient = Watched::new(pool.clone(), Looks(AtomicUsize::new(usize::MAX)));
+        for (len, grain) in [(0, 1), (7, 2), (100_003, 3), (4097, 5000)] {
+            covers_once(&patient, len, grain);
+        }
+        patient.poll();
+        let hasty = Watched::new(pool.clone(), Looks(AtomicUsize::new(3)));
+        let done = AtomicUsize::new(0);
+        let given_up = catch_unwind(AssertUnwindSafe(|| {
+            hasty.for_each(1 << 40, 1, &|range| {
+                done.fetch_add(range.len(), Ordering::Relaxed);
+            });
+        }));
+        assert!(GivenUp::is_in(&*given_up.unwrap_err()));
+        assert!(done.into_inner() < 1 << 20);
+        let given_up = catch_unwind(AssertUnwindSafe(|| hasty.poll()));
+        assert!(GivenUp::is_in(&*given_up.unwrap_err()));
+        covers_once(&*pool, 1000, 1);
+    }
+}

@@ -7,7 +7,7 @@ use tensorfleet_kernel::{
     FunctionRuntime, KernelCtx, LocalRendezvous, NodeInfo, RefVar, ResourceManager, StepEnv,
     SystemClock, Value,
 };
-use tensorfleet_math::par::Pool;
+use tensorfleet_math::par::{Pool, Watched};
 use tensorfleet_status::{Code, Result, unimplemented};
 use tensorfleet_tensor::{DType, PartialShape, PortType, Shape, Tensor};
 
@@ -73,14 +73,16 @@ impl FunctionRuntime for NoFunctions {
 
 pub(crate) fn env() -> Arc<StepEnv> {
     let device = Arc::new(Device::cpu("localhost", 0, 0, 1));
+    let (cancel, pool) = (CancelToken::new(), Arc::new(Pool::new(2)));
     Arc::new(StepEnv {
         step_id: 1,
         resources: device.resources.clone(),
         device,
         step_resources: Arc::new(ResourceManager::new()),
         rendezvous: Arc::new(LocalRendezvous::new()),
-        cancel: CancelToken::new(),
-        pool: Arc::new(Pool::new(2)),
+        par: Watched::new(pool.clone(), cancel.clone()),
+        cancel,
+        pool,
         functions: Arc::new(NoFunctions),
         clock: Arc::new(SystemClock::default()),
         call_frame: Arc::new(CallFrame::default()),

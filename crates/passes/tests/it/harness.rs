@@ -11,7 +11,7 @@ use tensorfleet_kernel::{
     CallDone, CallFrame, CancelToken, Device, DeviceType, FuncRef, FunctionRuntime,
     LocalRendezvous, Received, RecvDone, Rendezvous, ResourceManager, StepEnv, SystemClock,
 };
-use tensorfleet_math::par::Pool;
+use tensorfleet_math::par::{self, Pool};
 use tensorfleet_passes::{Part, PartDevice, PartitionOptions, partition};
 use tensorfleet_status::{Result, Status, unimplemented};
 use tensorfleet_tensor::Tensor;
@@ -181,6 +181,7 @@ pub(crate) fn run(graphs: &[&Graph], results: usize) -> Result<Ran> {
             rendezvous: rendezvous.clone(),
             cancel: cancel.clone(),
             pool: pool.clone(),
+            par: par::Watched::new(pool.clone(), cancel.clone()),
             functions: Arc::new(NoFunctions),
             clock: Arc::new(SystemClock::default()),
             call_frame: frame.clone(),

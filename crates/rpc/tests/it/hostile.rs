@@ -3,12 +3,13 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tensorfleet_proto as pb;
 use tensorfleet_proto::services::master as path;
 use tensorfleet_rpc::grpc::Limits;
 use tensorfleet_rpc::{Server, ServerOptions, Session};
+use tensorfleet_session::RunOptions;
 use tensorfleet_status::Code;
 use tensorfleet_tensor::Tensor;
 
@@ -150,7 +151,7 @@ fn idle_connections_do_not_delay_the_end() {
     }
     let session = session(server.target(), "c = float[]{1}");
     assert!(value(&session, "c:0").is_ok());
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     server.stop();
     server.join();
     assert!(
@@ -191,4 +192,40 @@ fn messages_over_the_limit() {
     );
     let fetched = session.run(&[("x:0", small)], &["n:0"], &[]).unwrap();
     assert_eq!(fetched[0].elements(), 200_000);
+}
+
+/// A kernel that was quick so far runs on the thread that reads the network. Other numbers make it long: others are answered
+/// meanwhile, and it ends at its deadline.
+#[test]
+fn a_kernel_that_was_quick_keeps_nobody_waiting() {
+    let text = "n = Placeholder() {dtype=DT_INT64}
+         zero = int32[]{0}
+         dims = ExpandDims(n, zero)
+         one = float[]{1}
+         ones = Fill(dims, one)
+         x = Cumsum(ones, zero)";
+    let server = server();
+    let busy = session(server.target(), text);
+    let other = session(server.target(), "c = float[]{2}");
+    let quick = ("n:0", Tensor::scalar(3i64));
+    for _ in 0..6 {
+        busy.run(std::slice::from_ref(&quick), &[], &["x"]).unwrap();
+    }
+    let options = RunOptions {
+        timeout: Some(Duration::from_millis(200)),
+        ..RunOptions::default()
+    };
+    thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            let long = ("n:0", Tensor::scalar(200_000_000i64));
+            busy.run_with(&options, &[long], &[], &["x"]).map(drop)
+        });
+        while !late.is_finished() {
+            let asked = Instant::now();
+            assert_eq!(value(&other, "c:0").unwrap(), 2.0);
+            assert!(asked.elapsed() < Duration::from_secs(10));
+        }
+        let status = late.join().unwrap().unwrap_err();
+        assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
+    });
 }
