@@ -18,6 +18,7 @@ mod nn;
 mod ragged;
 mod random;
 mod refused;
+mod room;
 mod signal;
 mod sparse;
 mod state;

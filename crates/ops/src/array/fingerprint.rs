@@ -10,6 +10,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal};
 use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor, UNKNOWN_DIM};
 
+use crate::room::room;
 use crate::string::farm_hash::fingerprint64;
 
 pub(crate) static OP: OpDef = OpDef {
@@ -114,7 +115,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         );
         let rows = data.shape().dim(0);
         let row_len = data.elements().checked_div(rows).unwrap_or(0);
-        let mut out = Vec::with_capacity(rows.saturating_mul(8));
+        let mut out = room(rows.saturating_mul(8))?;
         match data.dtype() {
             DType::String => {
                 let texts = data.slice::<TString>()?;

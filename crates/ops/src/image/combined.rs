@@ -7,6 +7,7 @@
 use tensorfleet_graph::example::{Lit, ex, ex_attrs, ex_err, f32s, i32s};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::poll;
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
@@ -153,6 +154,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 order.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
                 let mut selected: Vec<usize> = Vec::new();
                 for at in order {
+                    poll();
                     if selected.len() >= per_class as usize {
                         break;
                     }

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use tensorfleet_math::par::poll;
+
 /// A box that may be selected.
 struct Candidate {
     index: usize,
@@ -63,6 +65,7 @@ impl Rules {
         while selected.len() < self.size
             && let Some(mut next) = heap.pop()
         {
+            poll();
             let original = next.score;
             let mut dropped = false;
             for &other in selected[next.compared..].iter().rev() {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::room::grow;
 use tensorfleet_kernel::KernelCtx;
 use tensorfleet_math::linalg::Scalar;
 use tensorfleet_math::par::chunks_mut;
@@ -154,6 +155,7 @@ pub(super) fn each<S: Carried, const N: usize>(
         tensors.push(ctx.allocate(dtype, shape)?);
     }
     let mut jobs: Vec<(Vec<Place<'_>>, Result<()>)> = Vec::new();
+    grow(&mut jobs, count)?;
     jobs.resize_with(count, || (Vec::with_capacity(N), Ok(())));
     for tensor in &mut tensors {
         for (job, place) in jobs.iter_mut().zip(places(tensor, count)?) {

@@ -11,6 +11,7 @@ use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::Shape;
 
 use super::{Carried, Matrices, TYPES, broadcast, by_carried, each, gradients};
+use crate::room::filled;
 
 const TRIANGULAR: OpDef = OpDef {
     inputs: &["matrix: T", "rhs: T"],
@@ -172,7 +173,7 @@ fn solve<S: Carried>(ctx: &mut KernelCtx<'_>, form: Form) -> Result<()> {
 fn unbanded<S: Carried>(bands: &[S], count: usize, n: usize, is_lower: bool) -> Result<Vec<S>> {
     // A wide matrix of few bands must not take all memory.
     Shape::matrix(n, n)?;
-    let mut out = vec![S::ZERO; n * n];
+    let mut out = filled(S::ZERO, n.saturating_mul(n))?;
     for band in 0..count {
         let distance = if is_lower { band } else { count - 1 - band };
         for row in 0..n {

@@ -13,6 +13,7 @@ use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
 use super::lstm::{B, HALF_OR_SINGLE, LSTM, PEEP, PEEPHOLE, W, set, singles, sizes, weights};
+use crate::room::filled;
 
 const INPUTS: &[&str] = &[
     "seq_len_max: int64",
@@ -253,10 +254,14 @@ fn build(node: &NodeInfo, forget_second: bool) -> Result<AnyKernel> {
         let tensors = singles(ctx, 1, 8)?;
         let weights = weights(&tensors[3..])?;
         let (step, x_step) = (batch * sizes.units, batch * inputs);
-        let mut outputs: [Vec<f32>; 7] = std::array::from_fn(|_| vec![0.0; time * step]);
+        let mut outputs: [Vec<f32>; 7] = Default::default();
+        for output in &mut outputs {
+            *output = filled(0.0, time * step)?;
+        }
         let mut cs = tensors[1].slice::<f32>()?.to_vec();
         let mut h = tensors[2].slice::<f32>()?.to_vec();
         for t in 0..length {
+            ctx.poll();
             let x = &tensors[0].slice::<f32>()?[t * x_step..(t + 1) * x_step];
             let [i, cs_out, f, o, ci, co, h_out] = outputs
                 .each_mut()
@@ -320,6 +325,7 @@ fn build_grad(node: &NodeInfo, forget_second: bool) -> Result<AnyKernel> {
         let mut peepholes: [Vec<f32>; 3] = std::array::from_fn(|_| vec![0.0; units]);
         let mut gates = vec![0.0; 4 * step];
         for t in (0..length).rev() {
+            ctx.poll();
             let now = |index: usize| {
                 Ok::<_, tensorfleet_status::Status>(&all(index)?[t * step..(t + 1) * step])
             };

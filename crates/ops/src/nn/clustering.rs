@@ -15,6 +15,7 @@ use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{Shape, Tensor};
 
 use crate::random::Words;
+use crate::room::{filled, room};
 
 /// Points whose products with all centers are looked at together.
 const BLOCK: usize = 256;
@@ -270,14 +271,14 @@ fn plus_plus(ctx: &mut KernelCtx<'_>) -> Result<()> {
     };
     let points = ctx.input(0)?.slice::<f32>()?;
     let half_squares = match length {
-        0 => vec![0.0; count],
+        0 => filled(0.0, count)?,
         _ => half_squares(points, length),
     };
     let mut sampling = Sampling {
         points,
         length,
         half_squares,
-        distances: vec![f32::INFINITY; count],
+        distances: filled(f32::INFINITY, count)?,
         sampled: HashSet::new(),
         words: words(seed),
     };
@@ -360,8 +361,12 @@ fn nearest(ctx: &mut KernelCtx<'_>) -> Result<()> {
     }
     if length == 0 {
         // All distances are zero, so the first centers are as near as any.
-        indices = (0..count).flat_map(|_| 0..k as i64).collect();
-        distances = vec![0.0; count * k];
+        indices = room(count.saturating_mul(k))?;
+        for _ in 0..count {
+            ctx.poll();
+            indices.extend(0..k as i64);
+        }
+        distances = filled(0.0, count * k)?;
     }
     ctx.set(0, Tensor::from_vec(shape.clone(), indices)?);
     ctx.set(1, Tensor::from_vec(shape, distances)?);

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use tensorfleet_graph::example::{Example, Lit, ex, ex_err, ex_ref, f32s, i32s, i64s, ramp};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::{poll, poll_at};
 use tensorfleet_status::{Code, Result, ensure, failed_precondition, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, Tensor};
 
@@ -322,6 +323,7 @@ impl Search {
     }
 
     fn step(&mut self, row: &[f64]) {
+        poll();
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = row.iter().map(|x| (x - largest).exp()).sum();
         let norm = largest + sum.ln();
@@ -330,7 +332,8 @@ impl Search {
         for &at in &branches {
             self.beams[at].old = self.beams[at].new;
         }
-        for &at in &branches {
+        for (turn, &at) in branches.iter().enumerate() {
+            poll_at(turn);
             let Beam {
                 parent,
                 label,
@@ -356,7 +359,8 @@ impl Search {
             self.beams[at].new = chance;
             self.push(at);
         }
-        for &at in &branches {
+        for (turn, &at) in branches.iter().enumerate() {
+            poll_at(turn);
             let (old, own) = (self.beams[at].old, self.beams[at].label);
             if !self.is_candidate(old.total) {
                 continue;

@@ -14,6 +14,7 @@ use super::{Splits, even_splits, rows, splits};
 use crate::array::gather::{coordinates, gather_rows};
 use crate::array::grads;
 use crate::math::cast::from_integers;
+use crate::room::grow;
 use crate::types::{INDEX, QUANTIZED, VALUES, dtypes};
 
 /// What ragged tensors hold.
@@ -182,7 +183,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             "params.rank must be nonzero"
         );
         check(&nested, values.shape().dim(0))?;
-        let (out_splits, places) = gathered(&nested, indices.shape(), &picked)?;
+        let (out_splits, places) = gathered(ctx, &nested, indices.shape(), &picked)?;
         ensure!(
             ctx.num_outputs() == out_splits.len() + 1,
             invalid_argument,
@@ -227,7 +228,12 @@ fn check(nested: &Splits, values: usize) -> Result<()> {
 }
 
 /// The splits of the result, and which values it has.
-fn gathered(nested: &Splits, indices: &Shape, picked: &[i64]) -> Result<(Splits, Vec<i64>)> {
+fn gathered(
+    ctx: &KernelCtx<'_>,
+    nested: &Splits,
+    indices: &Shape,
+    picked: &[i64],
+) -> Result<(Splits, Vec<i64>)> {
     let mut out: Splits = Vec::new();
     // Indices of several dimensions: rows of even length.
     let mut count = 1i64;
@@ -241,6 +247,7 @@ fn gathered(nested: &Splits, indices: &Shape, picked: &[i64]) -> Result<(Splits,
     out.resize(first + nested.len().saturating_sub(skipped), vec![0]);
     let mut places = Vec::new();
     for index in picked {
+        ctx.poll();
         let (mut start, mut limit) = (*index, *index + 1);
         for (level, splits) in nested.iter().enumerate() {
             let split = |at: i64| splits.get(at as usize).copied().unwrap_or(0);
@@ -249,10 +256,13 @@ fn gathered(nested: &Splits, indices: &Shape, picked: &[i64]) -> Result<(Splits,
                 .flatten();
             if let Some(out) = slot {
                 let delta = out.last().copied().unwrap_or(0) - split(start);
+                grow(out, limit.abs_diff(start) as usize)?;
                 out.extend((start..limit).map(|at| split(at + 1) + delta));
             }
             (start, limit) = (split(start), split(limit));
         }
+        // Values without elements may be more than memory has room for.
+        grow(&mut places, limit.abs_diff(start) as usize)?;
         places.extend(start..limit);
     }
     Ok((out, places))

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, f32s, i64s, strs, x};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::poll_at;
 use tensorfleet_status::{Code, Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
@@ -172,6 +173,7 @@ fn measure(
     let given = sequences(hypothesis, dims, slots.len())?;
     let wanted = sequences(truth, dims, slots.len())?;
     for (group, slot) in slots.iter_mut().enumerate() {
+        poll_at(group);
         let own = given.get(&group).map_or(&[][..], Vec::as_slice);
         let goal = wanted.get(&group).map_or(&[][..], Vec::as_slice);
         let edits = distance(own, goal) as f32;
@@ -189,6 +191,7 @@ fn measure(
 fn distance(a: &[&[u8]], b: &[&[u8]]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
+        poll_at(i);
         let mut corner = i;
         row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {

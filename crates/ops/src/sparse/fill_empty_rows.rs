@@ -16,6 +16,7 @@ use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::parts::{joined, picked};
 use crate::by_number;
+use crate::room::{filled, gathered};
 use crate::types::NUMBERS;
 
 const FILL: OpDef = OpDef {
@@ -319,7 +320,7 @@ fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Option<Vec<i6
     if let Some(last) = last {
         next[last as usize] += run;
     }
-    let empty: Vec<bool> = next.iter().map(|values| *values == 0).collect();
+    let empty: Vec<bool> = gathered(next.iter().map(|values| *values == 0))?;
     if in_order && !empty.contains(&true) {
         let mut reverse = ctx.allocate(DType::I64, Shape::vector(count))?;
         fill_by(ctx.par(), reverse.slice_mut::<i64>()?, |at| at as i64);
@@ -336,8 +337,8 @@ fn fill(ctx: &mut KernelCtx<'_>, rank: usize, rows: i64) -> Result<Option<Vec<i6
         total += own;
     }
     // The default comes behind the values.
-    let mut places = vec![count; total as usize];
-    let mut out = vec![0i64; total as usize * rank];
+    let mut places = filled(count, total as usize)?;
+    let mut out = filled(0i64, (total as usize).saturating_mul(rank))?;
     for (row, _) in empty.iter().enumerate().filter(|(_, is_empty)| **is_empty) {
         out[next[row] as usize * rank] = row as i64;
     }

@@ -9,6 +9,7 @@ use tensorfleet_graph::gradient::{Grad, GradCtx, InputGrads};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, Output, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Float;
+use tensorfleet_math::par::poll_at;
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
 
@@ -331,7 +332,8 @@ impl Plan {
 
     fn multiply<T: Scalar>(&self, values: &[T], b: &[T], out: &mut [T]) {
         let columns = self.shape.dim(1);
-        for (value, (row, k)) in values.iter().zip(&self.places) {
+        for (turn, (value, (row, k))) in values.iter().zip(&self.places).enumerate() {
+            poll_at(turn);
             let value = match self.adjoint[0] {
                 true => value.conjugate(),
                 false => *value,

@@ -1,5 +1,6 @@
 //! [`Part`]: one of several sparse tensors that are stored, put together or taken apart.
 
+use crate::room::filled;
 use tensorfleet_kernel::KernelCtx;
 use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{DType, Shape, Tensor, Word, by_word};
@@ -121,7 +122,7 @@ impl Part {
             .map_err(|_| invalid_argument!("a dimension of {} is negative", self.shape[0]))?;
         // Bounded by what can be stored one by one anyway.
         Shape::new(&[self.shape[0], 8])?;
-        let mut rows = vec![Vec::new(); count];
+        let mut rows = filled(Vec::new(), count)?;
         for at in 0..self.len() {
             let first = self.row(at)[0];
             let slot = usize::try_from(first)

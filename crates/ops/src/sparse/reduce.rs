@@ -15,6 +15,7 @@ use tensorfleet_tensor::{DType, Element, Shape, Tensor, Word, by_word};
 
 use super::Rows;
 use crate::array::grads;
+use crate::room::filled;
 use crate::types::{NUMBERS, REAL_NUMBERS};
 use crate::{by_number, by_real};
 
@@ -401,7 +402,7 @@ fn joined<T: Element + Num>(
 ) -> Result<Tensor> {
     let mut tensor = Tensor::zeros(T::DTYPE, Shape::vector(count))?;
     let out = tensor.slice_mut::<T>()?;
-    let mut is_set = vec![false; count];
+    let mut is_set = filled(false, count)?;
     for (value, slot) in values.slice::<T>()?.iter().zip(slots) {
         out[*slot] = match std::mem::replace(&mut is_set[*slot], true) {
             true => join(out[*slot], *value),

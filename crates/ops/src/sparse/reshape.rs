@@ -3,6 +3,7 @@
 //! TensorFlow: SparseReshape(input_indices: int64, input_shape: int64, new_shape: int64) -> (output_indices: int64,
 //! output_shape: int64); one new dimension may be -1.
 
+use crate::room::room;
 use tensorfleet_graph::example::{ex, ex_err, i64s};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
@@ -138,7 +139,13 @@ fn build(_: &NodeInfo) -> Result<AnyKernel> {
             return Ok(());
         }
         let rows = indices.slice::<i64>()?.chunks_exact(old.rank().max(1));
-        let mut out = Vec::with_capacity(indices.shape().dim(0) * new.len());
+        let mut out = room(
+            indices
+                .elements()
+                .checked_div(old.rank())
+                .unwrap_or(0)
+                .saturating_mul(new.len()),
+        )?;
         for row in rows {
             // Places outside of the shape stay outside; they must not overflow.
             let mut place = row.iter().zip(old.iter()).fold(0i64, |place, (at, dim)| {

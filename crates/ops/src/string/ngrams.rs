@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tensorfleet_graph::example::{ex_attrs, ex_err, i32s, i64s, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::Par;
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{Shape, TString, Tensor};
 
@@ -167,6 +168,9 @@ pub(crate) static OP: OpDef = OpDef {
 /// No more bytes are joined in one run: a wrong width must not take all memory.
 const MAX_BYTES: usize = 1 << 31;
 
+/// After so many pieces of an n-gram it is asked whether anybody wants it: padding of no bytes may be of any width.
+const ROUNDS: i64 = 1 << 12;
+
 /// So many bytes are claimed at once.
 const CLAIM: usize = 1 << 16;
 
@@ -174,11 +178,16 @@ const CLAIM: usize = 1 << 16;
 struct Budget<'a> {
     claimed: &'a AtomicUsize,
     left: usize,
+    par: &'a dyn Par,
 }
 
 impl Budget<'_> {
-    fn of(claimed: &AtomicUsize) -> Budget<'_> {
-        Budget { claimed, left: 0 }
+    fn of<'a>(claimed: &'a AtomicUsize, par: &'a dyn Par) -> Budget<'a> {
+        Budget {
+            claimed,
+            left: 0,
+            par,
+        }
     }
 
     fn take(&mut self, bytes: usize) -> Result<()> {
@@ -240,11 +249,12 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             return Ok(());
         }
         let joined = AtomicUsize::new(0);
-        let found = pieces(ctx.par(), splits.len() - 1, &|row, out| {
+        let par = ctx.par();
+        let found = pieces(par, splits.len() - 1, &|row, out| {
             let row = values
                 .get(splits[row] as usize..splits[row + 1] as usize)
                 .unwrap_or_default();
-            rule.row(row, out, &mut Budget::of(&joined))
+            rule.row(row, out, &mut Budget::of(&joined, par))
         })?;
         let mut out_splits = vec![0i64];
         out_splits.extend(found.counts.iter().scan(0, |end, count| {
@@ -300,6 +310,10 @@ impl NGrams {
             );
             let count = (row.len() as i64 + 2 * padding - width + 1).max(0);
             for at in 0..count {
+                if at % ROUNDS == 0 {
+                    budget.par.poll();
+                }
+                budget.take(size_of::<TString>())?;
                 let begin = at - padding;
                 self.join(row, begin..begin + width, &mut text, budget)?;
                 out.push(TString::copy_from_slice(&text));
@@ -329,6 +343,9 @@ impl NGrams {
     ) -> Result<()> {
         text.clear();
         for at in range.clone() {
+            if at.wrapping_sub(range.start) % ROUNDS == ROUNDS - 1 {
+                budget.par.poll();
+            }
             let before = text.len();
             if at > range.start {
                 text.extend_from_slice(&self.separator);

@@ -9,6 +9,7 @@ use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{Shape, TString, Tensor};
 
+use crate::room::filled;
 use crate::types::INDEX;
 
 pub(crate) static OP: OpDef = OpDef {
@@ -118,7 +119,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         let width = Shape::new(row_shape)?.elements();
         // A string takes more than a byte even if it is empty.
         Tensor::new(tensorfleet_tensor::DType::String, shape.clone())?;
-        let mut joined: Vec<Vec<u8>> = vec![Vec::new(); shape.elements()];
+        let mut joined: Vec<Vec<u8>> = filled(Vec::new(), shape.elements())?;
         let ids = ctx.ints(1)?;
         ensure!(
             ids.iter().all(|id| (0..segments).contains(id)),

@@ -12,6 +12,7 @@ use tensorfleet_tensor::Tensor;
 
 use super::encode::{Entry, summary, tag};
 use crate::io::wav;
+use crate::room::room;
 
 const AUDIO: OpDef = OpDef {
     outputs: &["summary: string"],
@@ -111,7 +112,7 @@ pub(super) fn values(tag: &[u8], tensor: &Tensor, most: usize, rate: f32) -> Res
         _ => tensor.shape().dim(2),
     };
     let count = tensor.shape().dim(0).min(most);
-    let mut values = Vec::with_capacity(count);
+    let mut values = room(count)?;
     for index in 0..count {
         let sound = tensor.rows(index, 1)?;
         let rounded = (rate.round_ties_even() as i64).max(1);

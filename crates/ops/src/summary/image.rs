@@ -14,6 +14,7 @@ use tensorfleet_tensor::{DType, Tensor, f16};
 use super::encode::{Entry, summary, tag};
 use crate::image::png_file::encode;
 use crate::math::cast::doubles;
+use crate::room::room;
 
 pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16, DType::F64];
 
@@ -84,7 +85,7 @@ pub(super) fn values(
         ));
     }
     let count = images.shape().dim(0).min(max_images);
-    let mut values = Vec::with_capacity(count);
+    let mut values = room(count)?;
     for index in 0..count {
         let pixels = pixels(&images.rows(index, 1)?, channels, bad_color)?;
         let end = if max_images == 1 {

@@ -11,6 +11,7 @@ use tensorfleet_status::{Result, ensure};
 use tensorfleet_tensor::TensorList;
 
 use super::{LIST, check_size, element_shape, handle_to};
+use crate::room::filled;
 
 pub(crate) static OPS: [OpDef; 2] = [
     OpDef {
@@ -117,7 +118,7 @@ fn build_reserve(node: &NodeInfo) -> Result<AnyKernel> {
         );
         check_size(count as usize)?;
         let mut list = TensorList::new(dtype, element_shape(ctx, 0)?);
-        list.items = vec![None; count as usize];
+        list.items = filled(None, count as usize)?;
         ctx.set(0, handle_to(list));
         Ok(())
     })

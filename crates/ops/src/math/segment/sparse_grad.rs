@@ -15,6 +15,7 @@ use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 use super::sparse::picked;
 use crate::by_float;
 use crate::math::elementwise::{input_dtype, no_function};
+use crate::room::filled;
 use crate::types::{FLOATS, INDEX};
 
 const GRAD: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -308,7 +309,7 @@ fn spread<T: Element + Float>(
     let grad = ctx.input(0)?;
     let shape: Shape = grad.shape().with_dim(0, rows as i64)?;
     let row = shape.elements_in(1..shape.rank());
-    let mut counts = vec![0usize; grad.shape().dim(0)];
+    let mut counts = filled(0usize, grad.shape().dim(0))?;
     for id in ids {
         counts[*id] += 1;
     }

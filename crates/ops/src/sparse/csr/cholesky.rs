@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Exactness, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::poll;
 use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{Complex64, DType, Shape, Tensor};
 
@@ -133,6 +134,7 @@ fn by_degree(csr: &Csr, batch: usize) -> Vec<usize> {
     let mut queue: BTreeSet<(usize, usize)> = degrees.map(|(row, own)| (own.len(), row)).collect();
     let mut order = Vec::with_capacity(neighbours.len());
     while let Some((_, row)) = queue.pop_first() {
+        poll();
         order.push(row);
         let own = std::mem::take(&mut neighbours[row]);
         for other in &own {
@@ -246,6 +248,7 @@ fn factored(rows: Rows) -> Option<Vec<(usize, usize, Complex64)>> {
     for (row, mut left) in rows.into_iter().enumerate() {
         let mut diagonal = left.remove(&row).unwrap_or_default().re;
         while let Some((column, sum)) = left.pop_first() {
+            poll();
             let (pivot, below) = columns[column].split_first()?;
             let value = sum / pivot.1;
             diagonal -= value.norm_sqr();

@@ -16,6 +16,7 @@ use tensorfleet_status::{Result, ensure, invalid_argument};
 use tensorfleet_tensor::{Bytes, DType, Shape, Tensor, Variant, VariantObject};
 
 use super::parts::picked;
+use crate::room::filled;
 
 /// The name under which they travel.
 const TYPE_NAME: &str = "tensorflow::CSRSparseMatrix";
@@ -184,8 +185,8 @@ impl Csr {
         );
         let mut csr = Csr {
             shape: shape.to_vec(),
-            batches: vec![0; batch as usize + 1],
-            rows: vec![0; starts as usize],
+            batches: filled(0, batch as usize + 1)?,
+            rows: filled(0, starts as usize)?,
             columns: Vec::with_capacity(values.elements()),
             values: values.clone(),
         };

@@ -6,6 +6,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, Attrs, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Num;
+use tensorfleet_math::par::poll_at;
 use tensorfleet_status::{Result, ensure, internal};
 use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
 
@@ -230,6 +231,7 @@ fn multiply<T: Element + Num>(
     let mut product_of = vec![T::ZERO; out.len()];
     for batch in 0..batch {
         for (row, column, at) in a.entries(batch) {
+            poll_at(at);
             let (row, column, value) = match product.a {
                 Turn::Straight => (row, column, values[at]),
                 Turn::Transpose => (column, row, values[at]),

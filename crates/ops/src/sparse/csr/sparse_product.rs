@@ -9,12 +9,14 @@ use tensorfleet_graph::example::script;
 use tensorfleet_graph::{Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::num::Num;
+use tensorfleet_math::par::poll_at;
 use tensorfleet_status::{Result, ensure, internal};
 use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Shape, Tensor};
 
 use super::inspect::check_type;
 use super::product::Turn;
 use super::{Csr, TYPES, gradient, matrix};
+use crate::room::{filled, room};
 
 pub(crate) static OP: OpDef = OpDef {
     name: "SparseMatrixSparseMatMul",
@@ -102,9 +104,9 @@ fn multiplied<T: Element + Num>(a: &Csr, b: &Csr) -> Result<Csr> {
     // The sums of one row, and which of them there are.
     let mut sums = Tensor::zeros(T::DTYPE, Shape::vector(b.column_count()))?;
     let sums = sums.slice_mut::<T>()?;
-    let mut is_met = vec![false; sums.len()];
+    let mut is_met = filled(false, sums.len())?;
     let mut met: Vec<i32> = Vec::new();
-    let (mut batches, mut rows) = (vec![0], Vec::with_capacity(a.rows.len()));
+    let (mut batches, mut rows) = (vec![0], room(a.rows.len())?);
     let (mut columns, mut values): (Vec<i32>, Vec<T>) = (Vec::new(), Vec::new());
     for batch in 0..count {
         let own = of(b, batch);
@@ -112,7 +114,8 @@ fn multiplied<T: Element + Num>(a: &Csr, b: &Csr) -> Result<Csr> {
         let (a_starts, a_first) = (a.row_starts(of(a, batch)), a.range(of(a, batch)).start);
         let before = columns.len();
         rows.push(0);
-        for bounds in a_starts.windows(2) {
+        for (turn, bounds) in a_starts.windows(2).enumerate() {
+            poll_at(turn);
             let row = a_first + bounds[0] as usize..a_first + bounds[1] as usize;
             for (value, inner) in x[row.clone()].iter().zip(&a.columns[row]) {
                 let inner = *inner as usize;
