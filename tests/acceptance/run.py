@@ -71,6 +71,8 @@ CASES = {
     "partial_run": Case("partial_run", cluster=SMALL),
     "string_sparse": Case("string_sparse", cluster=SMALL),
     "tables_shared": Case("tables_shared", cluster=LARGE),
+    "pipelines": Case("pipelines", cluster=LARGE),
+    "pipelines_resource": Case("pipelines", RESOURCE, LARGE),
     "hello_string": Case("hello_string", cluster={"local": 1}),
 }
 

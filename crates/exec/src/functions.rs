@@ -134,6 +134,16 @@ impl FunctionRuntime for Functions {
             step::start(plan, call_env, false, Box::new(finished));
         });
     }
+
+    fn apart(&self) -> Arc<dyn FunctionRuntime> {
+        Arc::new(Functions::new(
+            self.registry.clone(),
+            self.library.clone(),
+            Arc::new(KernelCache::new()),
+            self.device,
+            self.optimize.clone(),
+        ))
+    }
 }
 
 /// Calls within calls before one is refused: what a graph can ask for must have an end.

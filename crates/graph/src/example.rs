@@ -193,7 +193,7 @@ pub const fn c64s(dims: &'static [i64], values: &'static [(f64, f64)]) -> Lit {
 ///
 /// The graph is one node per line: `name = Op(input, other:1, [list, of, inputs], ^control) {attr=value, …} @device`,
 /// or a constant: `name = float[2,2]{1, 2, 3, 4}`, `name = string[]{hello}`. Type attributes are
-/// inferred from the inputs. Steps are texts:
+/// inferred from the inputs. Functions come first: `fn name(x: int64) -> y {`, nodes, `}`. Steps are texts:
 ///
 /// * `run init, other`: run targets;
 /// * `fetch a, b:1 => float[2]{1, 2}; int32[]{3}`: fetch and compare (in that order);

@@ -1,25 +1,71 @@
 //! Small graphs and literal tensors as text: for examples, tests and the command line.
 
+use std::sync::Arc;
+
 use tensorfleet_kernel::AttrValue;
+use tensorfleet_proto as pb;
 use tensorfleet_status::{Result, Status, invalid_argument};
 use tensorfleet_tensor::{Bytes, Complex32, Complex64, DType, Shape, TString, Tensor, bf16, f16};
 
 use crate::builder::GraphBuilder;
+use crate::function_def::FunctionWriter;
 use crate::graph::{NodeId, Output};
 use crate::signature::parse_attr_value;
 
 /// Adds the nodes of a text to a graph, one per line:
 /// `name = Op(input, other:1, [list, of, inputs], ^control) {attr=value, other='text'} @device` or
-/// `name = float[2,2]{1, 2, 3, 4}`. Empty lines and lines that start with `#` are skipped.
+/// `name = float[2,2]{1, 2, 3, 4}`. Empty lines and lines that start with `#` are skipped. Functions are such lines between
+/// `fn name(x: int64, y: string) -> z, other:1 {` and `}`, before the nodes that name them.
 pub fn parse_graph(builder: &mut GraphBuilder, text: &str) -> Result<()> {
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
+    let mut lines = text.lines().map(str::trim).enumerate();
+    while let Some((number, line)) = lines.next() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        parse_line(builder, line)
-            .map_err(|status| status.context(format!("line {}: {line}", number + 1)))?;
+        let parsed = match line.strip_prefix("fn ") {
+            Some(head) => {
+                let body = lines.by_ref().map(|(_, line)| line);
+                let body: Vec<&str> = body.take_while(|line| *line != "}").collect();
+                parse_function(builder, head, &body)
+            }
+            None => parse_line(builder, line).map(drop),
+        };
+        parsed.map_err(|status| status.context(format!("line {}: {line}", number + 1)))?;
     }
+    Ok(())
+}
+
+/// Adds a function to the graph's library: its head without `fn`, and the lines of its body.
+fn parse_function(builder: &mut GraphBuilder, head: &str, body: &[&str]) -> Result<()> {
+    let bad = || invalid_argument!("'fn name(x: dtype, …) -> result, … {{' was expected");
+    let (head, rets) = head.split_once("->").ok_or_else(bad)?;
+    let rets = rets.trim().strip_suffix('{').ok_or_else(bad)?;
+    let (name, _) = head.split_once('(').ok_or_else(bad)?;
+    let (args, _) = bracketed(&head[name.len()..], '(', ')')?;
+    let mut inside = GraphBuilder::new(builder.graph().registry().clone());
+    let library = builder.graph().library().clone();
+    inside.graph_mut().set_library(library.clone());
+    let mut taken = Vec::new();
+    for arg in split_top_level(args) {
+        let (name, dtype) = arg.split_once(':').ok_or_else(bad)?;
+        let dtype = DType::from_name(dtype.trim()).ok_or_else(bad)?;
+        let node = inside.op("Placeholder").name(name.trim());
+        taken.push((dtype, node.attr("dtype", dtype).output()?));
+    }
+    parse_graph(&mut inside, &body.join("\n"))?;
+    let rets: Vec<Output> = split_top_level(rets)
+        .map(|ret| find(&inside, ret))
+        .collect::<Result<_>>()?;
+    let mut function = FunctionWriter::new(inside.graph());
+    for (dtype, stands_for) in taken {
+        function = function.arg(dtype, Some(stands_for));
+    }
+    let library_def = pb::FunctionDefLibrary {
+        function: vec![function.rets(&rets).write(name.trim())?],
+        ..pb::FunctionDefLibrary::default()
+    };
+    let merged = library.merged(&library_def, builder.graph().registry())?;
+    builder.graph_mut().set_library(Arc::new(merged));
     Ok(())
 }
 

@@ -32,4 +32,8 @@ pub trait FunctionRuntime: Send + Sync {
             env.device.name
         )));
     }
+
+    /// The same functions with kernels of their own: for what outlives the session whose graph they are in, such as an
+    /// iterator.
+    fn apart(&self) -> Arc<dyn FunctionRuntime>;
 }

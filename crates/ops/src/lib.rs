@@ -8,6 +8,7 @@ mod array;
 mod call;
 mod control_flow;
 mod data_flow;
+mod dataset;
 mod image;
 mod io;
 mod linalg;
@@ -48,6 +49,7 @@ pub static FAMILIES: &[&Family] = &[
     &call::FAMILY,
     &control_flow::FAMILY,
     &data_flow::FAMILY,
+    &dataset::FAMILY,
     &image::FAMILY,
     &io::FAMILY,
     &linalg::FAMILY,
@@ -78,7 +80,7 @@ pub fn all() -> impl Iterator<Item = &'static OpDef> {
 
 /// Ops that graphs may hold but no step may run; each says why when one tries.
 pub fn refused() -> impl Iterator<Item = &'static OpDef> {
-    refused::OPS.iter()
+    refused::OPS.iter().chain(dataset::REFUSED)
 }
 
 /// A registry of every op, the refused ones too.

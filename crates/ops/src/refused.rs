@@ -1,9 +1,10 @@
 //! Ops that are known and do not run: a graph that holds them loads, and runs where it does not need them. A step that
-//! does need them fails with the code and words of TensorFlow's servers, which do not run them either.
+//! does need them fails, with the code and words of TensorFlow's servers where these do not run them either.
 //!
 //! | ops | why |
 //! |---|---|
 //! | `PyFunc`, `PyFuncStateless`, `EagerPyFunc` | the functions are Python's, in the process that built the graph |
+//! | `DatasetToGraph`, `DatasetToGraphV2`, `SerializeIterator`, `DeserializeIterator`, see `dataset/iterator/refused.rs` | pipelines are not written down |
 //! | `GetSessionHandle`, `GetSessionHandleV2`, `GetSessionTensor`, `DeleteSessionTensor` | a server's sessions keep no tensors between steps |
 
 use tensorfleet_graph::{Cost, Gradient, OpDef, cpu};

@@ -49,4 +49,8 @@ impl FunctionRuntime for NoFunctions {
             func.name
         )));
     }
+
+    fn apart(&self) -> Arc<dyn FunctionRuntime> {
+        Arc::new(NoFunctions)
+    }
 }

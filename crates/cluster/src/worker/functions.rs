@@ -144,6 +144,11 @@ impl FunctionRuntime for SessionFunctions {
             resume_here(|| done(answer));
         });
     }
+
+    /// Without the functions of other tasks: these are registered there for as long as the session lives.
+    fn apart(&self) -> Arc<dyn FunctionRuntime> {
+        self.local.apart()
+    }
 }
 
 #[derive(Debug)]

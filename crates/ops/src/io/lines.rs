@@ -19,10 +19,15 @@ pub(crate) struct Lines {
 impl Lines {
     /// Opens a file.
     pub(crate) fn open(path: &str) -> Result<Lines> {
+        Lines::unpacked(path, Packing::None)
+    }
+
+    /// Opens a file that is packed.
+    pub(crate) fn unpacked(path: &str, packing: Packing) -> Result<Lines> {
         let file = fs::for_path(path)?.open(path)?;
         Ok(Lines {
             path: path.to_owned(),
-            reader: BufReader::with_capacity(1 << 16, packed::stream(file, Packing::None)),
+            reader: BufReader::with_capacity(1 << 16, packed::stream(file, packing)),
             position: 0,
         })
     }

@@ -57,7 +57,7 @@ fn text_input(ctx: &KernelCtx<'_>, index: usize) -> Result<String> {
 }
 
 /// A path or other text; TensorFlow takes any bytes, our file system wants UTF-8.
-fn text(bytes: &TString) -> Result<String> {
+pub(crate) fn text(bytes: &TString) -> Result<String> {
     String::from_utf8(bytes.to_vec())
         .map_err(|_| invalid_argument!("'{}' is not UTF-8", String::from_utf8_lossy(bytes)))
 }

@@ -114,6 +114,10 @@ impl FunctionRuntime for NoFunctions {
     fn call(&self, _: &FuncRef, _: Vec<Tensor>, _: &Arc<StepEnv>, done: CallDone) {
         done(Err(unimplemented!("no functions here")));
     }
+
+    fn apart(&self) -> Arc<dyn FunctionRuntime> {
+        Arc::new(NoFunctions)
+    }
 }
 
 /// Counts sends and receives by key.

@@ -3,6 +3,7 @@
 mod files;
 mod graphs;
 mod lists;
+mod pipelines;
 mod queues;
 mod readers;
 mod variants;

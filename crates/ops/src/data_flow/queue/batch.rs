@@ -51,7 +51,7 @@ fn largest(parts: &[&Tensor], known: Option<&PartialShape>) -> Result<Shape> {
 }
 
 /// The first elements in every dimension of row `row` of a tensor of shape `whole`.
-fn corner(whole: &Shape, row: usize, part: &Shape) -> View {
+pub(crate) fn corner(whole: &Shape, row: usize, part: &Shape) -> View {
     let mut begin = vec![0; whole.rank()];
     let mut sizes = vec![1];
     sizes.extend(moves::extents(part));

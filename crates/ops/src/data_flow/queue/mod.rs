@@ -15,6 +15,7 @@ mod spec;
 mod store;
 mod waiting;
 
+pub(crate) use batch::corner;
 pub(crate) use waiting::Queue;
 
 use tensorfleet_graph::{Exactness, Gradient, OpDef};

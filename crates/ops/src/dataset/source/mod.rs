@@ -1,0 +1,6 @@
+//! Where pipelines begin: tensors, ranges, files.
+
+pub(super) mod files;
+pub(super) mod range;
+pub(super) mod sparse;
+pub(super) mod tensors;
