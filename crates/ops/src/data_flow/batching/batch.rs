@@ -50,10 +50,10 @@ pub(crate) static OP: OpDef = OpDef {
              b = Batch([a, s]) {num_batch_threads=1, max_batch_size=4, batch_timeout_micros=1000, grad_timeout_micros=0, allowed_batch_sizes=[3, 4]}
              none = int32[0]{}
              e = Batch([none]) {num_batch_threads=1, max_batch_size=4, batch_timeout_micros=1000, grad_timeout_micros=0}
-             n = Size(b:2)",
+             n = Shape(b:2)",
             &[
                 "fetch b:0, b:1 => int32[3,1]{1, 2, 1}; string[3]{x, y, x}",
-                "fetch n => int32[]{2}",
+                "fetch n => int32[2]{1, 3}",
                 "fetch e:0, e:1, e:2 => int32[0]{}; int64[0]{}; int64[0]{}",
             ],
         ),
