@@ -84,6 +84,13 @@ pub(crate) static OPS: [OpDef; 1] = [OpDef {
             "box_index has values outside [0, batch_size)",
         ),
         ex_err(
+            "crops too large",
+            &[],
+            &[ONE, BOXES, INDICES, i32s(&[2], &[2147483647, 2147483647])],
+            Code::InvalidArgument,
+            "Encountered overflow when multiplying",
+        ),
+        ex_err(
             "not finite",
             &[],
             &[
@@ -240,17 +247,16 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             invalid_argument,
             "crop dimensions must be positive"
         );
+        // Crops that are too large are told before images that are not there, as TensorFlow does.
+        let count = ctx.input(2)?.elements() as i64;
+        let shape = Shape::new(&[count, size[0], size[1], channels])?;
         let boxes = Boxes::new(ctx.input(1)?, ctx.input(2)?, batch as usize)?;
         ensure!(
             boxes.corners.iter().flatten().all(|edge| edge.is_finite()),
             invalid_argument,
             "Boxes contains at least one element that is not finite"
         );
-        let count = boxes.corners.len() as i64;
-        let mut out = ctx.allocate(
-            DType::F32,
-            Shape::new(&[count, size[0], size[1], channels])?,
-        )?;
+        let mut out = ctx.allocate(DType::F32, shape)?;
         let pixels = converted(ctx.par(), image, DType::F32)?;
         let pixels = pixels.slice::<f32>()?;
         let [rows, columns] = size.map(|size| size as usize);
