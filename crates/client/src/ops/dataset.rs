@@ -364,6 +364,31 @@ builder! {
     DeleteSeedGenerator {} -> none
 }
 
+/// `DirectedInterleaveDataset`: `handle: variant` of `selector_input_dataset: variant`, `data_input_datasets: N * variant`.
+///
+/// Attributes: `output_types: list(type) >= 1`, `output_shapes: list(shape) >= 1`.
+pub fn directed_interleave_dataset(
+    selector_input_dataset: impl Operand,
+    data_input_datasets: &[impl Operand],
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> DirectedInterleaveDataset {
+    DirectedInterleaveDataset(
+        node_with("DirectedInterleaveDataset", selector_input_dataset)
+            .list(data_input_datasets)
+            .attr("output_types", output_types.to_attr())
+            .attr("output_shapes", output_shapes.to_attr()),
+    )
+}
+
+builder! {
+    /// [`directed_interleave_dataset()`] in the making.
+    DirectedInterleaveDataset {
+        /// `stop_on_empty_dataset: bool = false`.
+        stop_on_empty_dataset = "stop_on_empty_dataset": bool;
+    } -> one
+}
+
 /// `DummyMemoryCache`: `handle: resource`.
 pub fn dummy_memory_cache(graph: &Graph) -> DummyMemoryCache {
     DummyMemoryCache(graph.op("DummyMemoryCache"))
@@ -514,6 +539,106 @@ builder! {
     FlatMapDataset {
         /// `metadata: string = ''`.
         metadata = "metadata": &str;
+    } -> one
+}
+
+/// `GeneratorDataset`: `handle: variant` of `init_func_other_args: Tinit_func_args`, `next_func_other_args: Tnext_func_args`, `finalize_func_other_args: Tfinalize_func_args`.
+///
+/// Attributes: `init_func: func`, `next_func: func`, `finalize_func: func`, `output_types: list(type) >= 1`, `output_shapes: list(shape) >= 1`.
+///
+/// By the inputs: `Tinit_func_args: list(type) >= 0`, `Tnext_func_args: list(type) >= 0`, `Tfinalize_func_args: list(type) >= 0`.
+#[allow(clippy::too_many_arguments)]
+pub fn generator_dataset(
+    graph: &Graph,
+    init_func_other_args: &[impl Operand],
+    next_func_other_args: &[impl Operand],
+    finalize_func_other_args: &[impl Operand],
+    init_func: FuncRef,
+    next_func: FuncRef,
+    finalize_func: FuncRef,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> GeneratorDataset {
+    GeneratorDataset(
+        graph
+            .op("GeneratorDataset")
+            .list(init_func_other_args)
+            .list(next_func_other_args)
+            .list(finalize_func_other_args)
+            .attr("init_func", init_func.to_attr())
+            .attr("next_func", next_func.to_attr())
+            .attr("finalize_func", finalize_func.to_attr())
+            .attr("output_types", output_types.to_attr())
+            .attr("output_shapes", output_shapes.to_attr()),
+    )
+}
+
+builder! {
+    /// [`generator_dataset()`] in the making.
+    GeneratorDataset {
+        /// `metadata: string = ''`.
+        metadata = "metadata": &str;
+    } -> one
+}
+
+/// `GroupByWindowDataset`: `handle: variant` of `input_dataset: variant`, `key_func_other_arguments: Tkey_func_other_arguments`, `reduce_func_other_arguments: Treduce_func_other_arguments`, `window_size_func_other_arguments: Twindow_size_func_other_arguments`.
+///
+/// Attributes: `key_func: func`, `reduce_func: func`, `window_size_func: func`, `output_types: list(type) >= 1`, `output_shapes: list(shape) >= 1`.
+///
+/// By the inputs: `Tkey_func_other_arguments: list(type) >= 0`, `Treduce_func_other_arguments: list(type) >= 0`, `Twindow_size_func_other_arguments: list(type) >= 0`.
+#[allow(clippy::too_many_arguments)]
+pub fn group_by_window_dataset(
+    input_dataset: impl Operand,
+    key_func_other_arguments: &[impl Operand],
+    reduce_func_other_arguments: &[impl Operand],
+    window_size_func_other_arguments: &[impl Operand],
+    key_func: FuncRef,
+    reduce_func: FuncRef,
+    window_size_func: FuncRef,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> GroupByWindowDataset {
+    GroupByWindowDataset(
+        node_with("GroupByWindowDataset", input_dataset)
+            .list(key_func_other_arguments)
+            .list(reduce_func_other_arguments)
+            .list(window_size_func_other_arguments)
+            .attr("key_func", key_func.to_attr())
+            .attr("reduce_func", reduce_func.to_attr())
+            .attr("window_size_func", window_size_func.to_attr())
+            .attr("output_types", output_types.to_attr())
+            .attr("output_shapes", output_shapes.to_attr()),
+    )
+}
+
+builder! {
+    /// [`group_by_window_dataset()`] in the making.
+    GroupByWindowDataset {
+        /// `metadata: string = ''`.
+        metadata = "metadata": &str;
+    } -> one
+}
+
+/// `IgnoreErrorsDataset`: `handle: variant` of `input_dataset: variant`.
+///
+/// Attributes: `output_types: list(type) >= 1`, `output_shapes: list(shape) >= 1`.
+pub fn ignore_errors_dataset(
+    input_dataset: impl Operand,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> IgnoreErrorsDataset {
+    IgnoreErrorsDataset(
+        node_with("IgnoreErrorsDataset", input_dataset)
+            .attr("output_types", output_types.to_attr())
+            .attr("output_shapes", output_shapes.to_attr()),
+    )
+}
+
+builder! {
+    /// [`ignore_errors_dataset()`] in the making.
+    IgnoreErrorsDataset {
+        /// `log_warning: bool = false`.
+        log_warning = "log_warning": bool;
     } -> one
 }
 
@@ -708,6 +833,46 @@ pub fn iterator_v2(
 builder! {
     /// [`iterator_v2()`] in the making.
     IteratorV2 {} -> one
+}
+
+/// `LegacyParallelInterleaveDatasetV2`: `handle: variant` of `input_dataset: variant`, `other_arguments: Targuments`, `cycle_length: int64`, `block_length: int64`, `buffer_output_elements: int64`, `prefetch_input_elements: int64`.
+///
+/// Attributes: `f: func`, `output_types: list(type) >= 1`, `output_shapes: list(shape) >= 1`.
+///
+/// By the inputs: `Targuments: list(type) >= 0`.
+#[allow(clippy::too_many_arguments)]
+pub fn legacy_parallel_interleave_dataset_v2(
+    input_dataset: impl Operand,
+    other_arguments: &[impl Operand],
+    cycle_length: impl Operand,
+    block_length: impl Operand,
+    buffer_output_elements: impl Operand,
+    prefetch_input_elements: impl Operand,
+    f: FuncRef,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> LegacyParallelInterleaveDatasetV2 {
+    LegacyParallelInterleaveDatasetV2(
+        node_with("LegacyParallelInterleaveDatasetV2", input_dataset)
+            .list(other_arguments)
+            .input(cycle_length)
+            .input(block_length)
+            .input(buffer_output_elements)
+            .input(prefetch_input_elements)
+            .attr("f", f.to_attr())
+            .attr("output_types", output_types.to_attr())
+            .attr("output_shapes", output_shapes.to_attr()),
+    )
+}
+
+builder! {
+    /// [`legacy_parallel_interleave_dataset_v2()`] in the making.
+    LegacyParallelInterleaveDatasetV2 {
+        /// `deterministic: string = 'default'`.
+        deterministic = "deterministic": &str;
+        /// `metadata: string = ''`.
+        metadata = "metadata": &str;
+    } -> one
 }
 
 /// `MakeIterator`: of `dataset: variant`, `iterator: resource`.
@@ -1092,6 +1257,46 @@ builder! {
     ParallelFilterDataset {
         /// `deterministic: string = 'default'`.
         deterministic = "deterministic": &str;
+        /// `metadata: string = ''`.
+        metadata = "metadata": &str;
+    } -> one
+}
+
+/// `ParallelInterleaveDataset`: `handle: variant` of `input_dataset: variant`, `other_arguments: Targuments`, `cycle_length: int64`, `block_length: int64`, `sloppy: bool`, `buffer_output_elements: int64`, `prefetch_input_elements: int64`.
+///
+/// Attributes: `f: func`, `output_types: list(type) >= 1`, `output_shapes: list(shape) >= 1`.
+///
+/// By the inputs: `Targuments: list(type) >= 0`.
+#[allow(clippy::too_many_arguments)]
+pub fn parallel_interleave_dataset(
+    input_dataset: impl Operand,
+    other_arguments: &[impl Operand],
+    cycle_length: impl Operand,
+    block_length: impl Operand,
+    sloppy: impl Operand,
+    buffer_output_elements: impl Operand,
+    prefetch_input_elements: impl Operand,
+    f: FuncRef,
+    output_types: &[DType],
+    output_shapes: &[PartialShape],
+) -> ParallelInterleaveDataset {
+    ParallelInterleaveDataset(
+        node_with("ParallelInterleaveDataset", input_dataset)
+            .list(other_arguments)
+            .input(cycle_length)
+            .input(block_length)
+            .input(sloppy)
+            .input(buffer_output_elements)
+            .input(prefetch_input_elements)
+            .attr("f", f.to_attr())
+            .attr("output_types", output_types.to_attr())
+            .attr("output_shapes", output_shapes.to_attr()),
+    )
+}
+
+builder! {
+    /// [`parallel_interleave_dataset()`] in the making.
+    ParallelInterleaveDataset {
         /// `metadata: string = ''`.
         metadata = "metadata": &str;
     } -> one

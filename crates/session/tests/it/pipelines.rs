@@ -150,6 +150,57 @@ fn what_never_finds_an_element_can_be_stopped() {
 }
 
 #[test]
+fn many_who_ask_share_the_elements() {
+    let text = "fn same(x: int64) -> y {
+            y = Identity(x)
+        }
+        fn pair(x: int64) -> d {
+            t = TensorDataset([x]) {output_shapes=[[]]}
+            two = int64[]{2}
+            d = RepeatDataset(t, two) {output_types=[DT_INT64], output_shapes=[[]]}
+        }\n"
+        .to_owned()
+        + NUMBERS
+        + "limit = int64[]{500}
+           four = int64[]{4}
+           more = RangeDataset(zero, limit, one) {output_types=[DT_INT64], output_shapes=[[]]}
+           mapped = ParallelMapDatasetV2(more, [], four) {f=same, output_types=[DT_INT64], output_shapes=[[]]}
+           pairs = ParallelInterleaveDatasetV3(mapped, [], four, one, four) {f=pair, output_types=[DT_INT64], output_shapes=[[]]}
+           shuffled = ShuffleDataset(pairs, ten, zero, zero) {output_types=[DT_INT64], output_shapes=[[]]}
+           ahead = PrefetchDataset(shuffled, four) {output_types=[DT_INT64], output_shapes=[[]]}\n"
+        + &iterator("i", "ahead", "DT_INT64");
+    let session = Arc::new(session(&graph(&text)));
+    for _ in 0..3 {
+        run(&session, "make_i");
+        let ask = |session: Arc<Session>| {
+            move || {
+                let mut got = Vec::new();
+                loop {
+                    match number(&session, "next_i:0") {
+                        Ok(number) => got.push(number),
+                        Err(status) => {
+                            assert_eq!(status.code(), Code::OutOfRange, "{status}");
+                            return got;
+                        }
+                    }
+                }
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|_| spawn(ask(session.clone()))).collect();
+        let got = threads.into_iter().map(|thread| thread.join().unwrap());
+        let mut all: Vec<i64> = got.flatten().collect();
+        all.sort_unstable();
+        let wanted: Vec<i64> = (0..500).flat_map(|number| [number, number]).collect();
+        assert_eq!(all, wanted);
+    }
+    // Begun anew in the middle, over and over: what was under way is dropped.
+    for _ in 0..50 {
+        run(&session, "make_i");
+        number(&session, "next_i:0").unwrap();
+    }
+}
+
+#[test]
 fn stages_are_as_deep_as_a_stack_allows() {
     let nested = |depth: usize| {
         let mut text = NUMBERS.to_owned();

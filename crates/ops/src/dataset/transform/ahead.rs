@@ -89,6 +89,9 @@ pub(crate) static OP: OpDef = OpDef {
 /// What is kept ready if nobody says how much.
 const CHOSEN: usize = 8;
 
+/// No more are kept ready, whatever the program asks for: what has no end would use up the memory.
+const MOST: usize = 1 << 16;
+
 fn build(node: &NodeInfo) -> Result<AnyKernel> {
     kernel::build(node, |ctx| {
         let size: i64 = kernel::scalar(ctx, 1, "buffer_size")?;
@@ -101,7 +104,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             input: [Dataset::input(ctx, 0)?],
             size: match size {
                 AUTOTUNE => CHOSEN,
-                size => size as usize,
+                size => MOST.min(size as usize),
             },
         })
     })

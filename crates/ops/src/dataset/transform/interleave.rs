@@ -1,4 +1,4 @@
-//! `InterleaveDataset`, `ParallelInterleaveDatasetV2` to `V4`: the elements of the datasets that a function makes, some of
+//! `InterleaveDataset`, `ParallelInterleaveDataset`, `V2` to `V4`, `LegacyParallelInterleaveDatasetV2`: the elements of the datasets that a function makes, some of
 //! these datasets in turns.
 //!
 //! TensorFlow: InterleaveDataset(input_dataset: variant, other_arguments: Targuments, cycle_length: int64, block_length: int64)
@@ -97,7 +97,33 @@ const SCRIPT: Script = script(
     ],
 );
 
-pub(crate) static OPS: [OpDef; 4] = [
+const LEGACY: Script = script(
+    "two in turns, the older ones",
+    "fn repeated(x: int64) -> d {
+         three = int64[]{3}
+         t = TensorDataset([x]) {output_shapes=[[]]}
+         d = RepeatDataset(t, three) {output_types=[DT_INT64], output_shapes=[[]]}
+     }
+     zero = int64[]{0}
+     one = int64[]{1}
+     two = int64[]{2}
+     three = int64[]{3}
+     ten = int64[]{10}
+     numbers = RangeDataset(zero, three, one) {output_types=[DT_INT64], output_shapes=[[]]}
+     no = bool[]{false}
+     keep = bool[]{false}
+     a = ParallelInterleaveDataset(numbers, [], two, two, no, one, one) {f=repeated, output_types=[DT_INT64], output_shapes=[[]]}
+     b = LegacyParallelInterleaveDatasetV2(numbers, [], two, two, one, one) {f=repeated, output_types=[DT_INT64], output_shapes=[[]], deterministic='true'}
+     a_all = BatchDatasetV2(a, ten, keep) {output_types=[DT_INT64], output_shapes=[[?]]}
+     b_all = BatchDatasetV2(b, ten, keep) {output_types=[DT_INT64], output_shapes=[[?]]}
+     from_a = DatasetToSingleElement(a_all) {output_types=[DT_INT64], output_shapes=[[?]]}
+     from_b = DatasetToSingleElement(b_all) {output_types=[DT_INT64], output_shapes=[[?]]}",
+    &[
+        "fetch from_a, from_b => int64[9]{0, 0, 1, 1, 0, 1, 2, 2, 2}; int64[9]{0, 0, 1, 1, 0, 1, 2, 2, 2}",
+    ],
+);
+
+pub(crate) static OPS: [OpDef; 6] = [
     OpDef {
         name: "InterleaveDataset",
         inputs: &[
@@ -113,8 +139,45 @@ pub(crate) static OPS: [OpDef; 4] = [
             "output_shapes: list(shape) >= 1",
             "metadata: string = ''",
         ],
-        kernels: &[cpu(&[], |node| build(node, false))],
+        kernels: &[cpu(&[], |node| build(node, Kind::Plain))],
         scripts: &[SCRIPT],
+        ..DATASET
+    },
+    OpDef {
+        name: "LegacyParallelInterleaveDatasetV2",
+        inputs: &[
+            "input_dataset: variant",
+            "other_arguments: Targuments",
+            "cycle_length: int64",
+            "block_length: int64",
+            "buffer_output_elements: int64",
+            "prefetch_input_elements: int64",
+        ],
+        attrs: PARALLEL_ATTRS,
+        kernels: &[cpu(&[], |node| build(node, Kind::Legacy))],
+        scripts: &[LEGACY],
+        ..DATASET
+    },
+    OpDef {
+        name: "ParallelInterleaveDataset",
+        inputs: &[
+            "input_dataset: variant",
+            "other_arguments: Targuments",
+            "cycle_length: int64",
+            "block_length: int64",
+            "sloppy: bool",
+            "buffer_output_elements: int64",
+            "prefetch_input_elements: int64",
+        ],
+        attrs: &[
+            "f: func",
+            "Targuments: list(type) >= 0",
+            "output_types: list(type) >= 1",
+            "output_shapes: list(shape) >= 1",
+            "metadata: string = ''",
+        ],
+        kernels: &[cpu(&[], |node| build(node, Kind::Legacy))],
+        scripts: &[LEGACY],
         ..DATASET
     },
     OpDef {
@@ -134,7 +197,7 @@ pub(crate) static OPS: [OpDef; 4] = [
             "sloppy: bool = false",
             "metadata: string = ''",
         ],
-        kernels: &[cpu(&[], |node| build(node, true))],
+        kernels: &[cpu(&[], |node| build(node, Kind::Parallel))],
         scripts: &[SCRIPT],
         ..DATASET
     },
@@ -148,7 +211,7 @@ pub(crate) static OPS: [OpDef; 4] = [
             "num_parallel_calls: int64",
         ],
         attrs: PARALLEL_ATTRS,
-        kernels: &[cpu(&[], |node| build(node, true))],
+        kernels: &[cpu(&[], |node| build(node, Kind::Parallel))],
         scripts: &[SCRIPT],
         ..DATASET
     },
@@ -164,7 +227,7 @@ pub(crate) static OPS: [OpDef; 4] = [
             "num_parallel_calls: int64",
         ],
         attrs: PARALLEL_ATTRS,
-        kernels: &[cpu(&[], |node| build(node, true))],
+        kernels: &[cpu(&[], |node| build(node, Kind::Parallel))],
         scripts: &[SCRIPT],
         ..DATASET
     },
@@ -184,7 +247,18 @@ const LONGEST: i64 = 100_000;
 /// Elements that a dataset of a parallel cycle is ahead if nobody says how many.
 const AHEAD: usize = 16;
 
-fn build(node: &NodeInfo, parallel: bool) -> Result<AnyKernel> {
+/// The kinds of these datasets.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Plain,
+    /// Ahead, with a number of calls as the last input.
+    Parallel,
+    /// Ahead, without.
+    Legacy,
+}
+
+fn build(node: &NodeInfo, kind: Kind) -> Result<AnyKernel> {
+    let parallel = kind == Kind::Parallel;
     let function = FunctionOf::attrs(node, "f", "Targuments")?;
     kernel::build(node, move |ctx| {
         let at = function.end(1);
@@ -192,9 +266,9 @@ fn build(node: &NodeInfo, parallel: bool) -> Result<AnyKernel> {
             length(ctx, at, "cycle_length", parallel)?,
             length(ctx, at + 1, "block_length", false)?,
         );
-        let ahead = match parallel {
-            true => Some(block.clamp(1, AHEAD)),
-            false => None,
+        let ahead = match kind {
+            Kind::Plain => None,
+            _ => Some(block.clamp(1, AHEAD)),
         };
         if parallel {
             let calls: i64 = kernel::scalar(ctx, ctx.num_inputs() - 1, "num_parallel_calls")?;
@@ -295,7 +369,7 @@ impl Interleaving {
 
     /// Lets the datasets whose turns come start on theirs.
     fn fill(&mut self, waker: &Waker) {
-        if self.ahead.is_none() {
+        if self.ahead.is_none() || self.ended || self.open == self.cycle.len() {
             return;
         }
         for step in 0..self.cycle.len() {

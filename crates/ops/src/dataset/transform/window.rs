@@ -146,6 +146,11 @@ fn build_of_tensors(node: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
+/// A dataset of these elements.
+pub(super) fn of(elements: Vec<Element>, spec: Arc<Spec>) -> Result<Dataset> {
+    Dataset::new(Window(Arc::new(elements)), spec)
+}
+
 /// Elements that are there.
 struct Window(Arc<Vec<Element>>);
 
@@ -276,7 +281,7 @@ impl Iterate for Sliding {
                 })
             });
             let parts = parts.collect::<Result<Vec<Element>>>()?;
-            Ok(Dataset::new(Window(Arc::new(parts)), spec.clone())?.to_tensor())
+            Ok(of(parts, spec.clone())?.to_tensor())
         });
         Poll::Ready(windows.collect::<Result<Element>>().map(Some))
     }
