@@ -1,7 +1,6 @@
 //! [`Task`]: work that goes on whenever it is woken, on one thread at a time.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -32,13 +31,6 @@ const RUNS: u8 = 1;
 /// It runs, and was woken since.
 const RUNS_AGAIN: u8 = 2;
 
-/// Tasks that run within each other on one thread's stack.
-const NESTED: u32 = 2;
-
-thread_local! {
-    static WITHIN: Cell<u32> = const { Cell::new(0) };
-}
-
 impl<W: Work> Task<W> {
     pub(super) fn new(work: W) -> Arc<Task<W>> {
         Arc::new(Task {
@@ -55,11 +47,9 @@ impl<W: Work> Task<W> {
         }
     }
 
-    /// Goes on right here, unless that is within others already.
+    /// Goes on right here. Not for callers that a task has called: that could use up the stack.
     pub(super) fn go_on_here(self: &Arc<Task<W>>) {
-        if WITHIN.get() >= NESTED {
-            self.go_on();
-        } else if self.claim() {
+        if self.claim() {
             self.run();
         }
     }
@@ -78,9 +68,7 @@ impl<W: Work> Task<W> {
     fn run(self: &Arc<Task<W>>) {
         let waker = Waker::from(self.clone());
         self.state.store(RUNS, Ordering::Release);
-        WITHIN.set(WITHIN.get() + 1);
         self.work.work(&waker);
-        WITHIN.set(WITHIN.get() - 1);
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let rests = self.state.compare_exchange(RUNS, RESTS, order.0, order.1);
         if rests.is_err() {

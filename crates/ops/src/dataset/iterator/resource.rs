@@ -223,6 +223,8 @@ impl Work for Running {
 fn submit(task: &Arc<Task<Running>>, ctx: AsyncCtx, answer: Answer) {
     let running = &task.work;
     let cancel = ctx.env().cancel.clone();
+    // Functions may be called by iterators: those that they ask go on elsewhere, not on top of these.
+    let is_called = ctx.env().call_frame.depth() > 0;
     let id = {
         let mut line = running.line();
         let id = line.next_id;
@@ -235,7 +237,7 @@ fn submit(task: &Arc<Task<Running>>, ctx: AsyncCtx, answer: Answer) {
         });
         id
     };
-    if running.took.load(Ordering::Relaxed) < QUICK_NANOS {
+    if !is_called && running.took.load(Ordering::Relaxed) < QUICK_NANOS {
         task.go_on_here();
     } else {
         task.go_on();

@@ -9,7 +9,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, NodeInfo};
 use tensorfleet_status::{Result, ensure, invalid_argument};
-use tensorfleet_tensor::DType;
+use tensorfleet_tensor::{DType, Tensor};
 
 use crate::dataset::home::Place;
 use crate::dataset::kernel::{self, DATASET};
@@ -159,7 +159,7 @@ impl Iterate for Selecting {
                     let Some(element) = ready!(selector.next(waker))? else {
                         return self.end();
                     };
-                    let number = element.first().map(|first| first.to_scalar::<i64>());
+                    let number = element.first().map(Tensor::to_scalar::<i64>);
                     let number = number.transpose()?.unwrap_or(-1);
                     let selected = usize::try_from(number).ok();
                     let selected = selected.filter(|index| *index < self.inputs.len());
