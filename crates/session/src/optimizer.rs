@@ -20,10 +20,18 @@ pub fn optimizer(
     clock: &Arc<dyn Clock>,
 ) -> Optimize {
     let cancel = CancelToken::new();
+    // Without the device's state: that may keep functions, which keep their passes.
+    let resources = Arc::new(ResourceManager::new());
+    let device = Device {
+        name: device.name.clone(),
+        default_container: device.default_container.clone(),
+        resources: resources.clone(),
+        ..**device
+    };
     let env = Arc::new(StepEnv {
         step_id: 0,
-        device: device.clone(),
-        resources: Arc::new(ResourceManager::new()),
+        device: Arc::new(device),
+        resources,
         step_resources: Arc::new(ResourceManager::new()),
         rendezvous: Arc::new(LocalRendezvous::new()),
         par: Watched::new(pool.clone(), cancel.clone()),

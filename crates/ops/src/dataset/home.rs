@@ -1,7 +1,7 @@
 //! [`Home`]: where the functions of an iterator run. It outlives the step that made the iterator, and all steps that ask it.
 //!
 //! Functions have kernels with state of their own here, as in TensorFlow: those of the session would keep the session alive.
-//! The resource manager is not kept alive either, for it keeps the iterator.
+//! The device and its resources are not kept alive either, for they keep the iterator.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,12 +13,12 @@ use tensorfleet_kernel::{
     StepEnv,
 };
 use tensorfleet_math::par::{Par, Pool, Watched};
-use tensorfleet_status::{Result, cancelled};
+use tensorfleet_status::{Result, Status, cancelled};
 
 /// What all stages of one iterator share.
 pub(super) struct Home {
     step_id: u64,
-    device: Arc<Device>,
+    device: Weak<Device>,
     resources: Weak<ResourceManager>,
     functions: Arc<dyn FunctionRuntime>,
     clock: Arc<dyn Clock>,
@@ -59,7 +59,7 @@ impl Home {
     fn with(env: &StepEnv, functions: Arc<dyn FunctionRuntime>, cancel: CancelToken) -> Arc<Home> {
         Arc::new(Home {
             step_id: env.step_id,
-            device: env.device.clone(),
+            device: Arc::downgrade(&env.device),
             resources: Arc::downgrade(&env.resources),
             functions,
             clock: env.clock.clone(),
@@ -116,15 +116,14 @@ impl Home {
 
     /// The device's resources.
     pub(super) fn resources(&self) -> Result<Arc<ResourceManager>> {
-        let resources = self.resources.upgrade();
-        resources.ok_or_else(|| cancelled!("the session of the iterator is gone"))
+        self.resources.upgrade().ok_or_else(gone)
     }
 
     /// A step of its own, for one call of a function.
     pub(super) fn step(&self, cancel: CancelToken) -> Result<Arc<StepEnv>> {
         Ok(Arc::new(StepEnv {
             step_id: self.step_id,
-            device: self.device.clone(),
+            device: self.device.upgrade().ok_or_else(gone)?,
             resources: self.resources()?,
             step_resources: Arc::new(ResourceManager::new()),
             rendezvous: Arc::new(LocalRendezvous::new()),
@@ -136,6 +135,10 @@ impl Home {
             call_frame: self.call_frame.clone(),
         }))
     }
+}
+
+fn gone() -> Status {
+    cancelled!("the session of the iterator is gone")
 }
 
 /// Where an iterator is: its home, and within how many others.

@@ -126,6 +126,20 @@ fn what_waits_ends_with_its_session() {
     }
 }
 
+/// A shared iterator refers to the device that keeps it, by the functions it calls.
+#[test]
+fn shared_iterators_go_with_the_session_that_made_their_device() {
+    let pipeline = NUMBERS.to_owned() + &iterator("i", "numbers", "DT_INT64");
+    let session = session(&graph(
+        &pipeline.replace("shared_name=''", "shared_name='kept'"),
+    ));
+    let device = Arc::downgrade(session.device());
+    run(&session, "make_i");
+    assert_eq!(number(&session, "next_i:0").unwrap(), 0);
+    drop(session);
+    assert!(device.upgrade().is_none(), "the device is still there");
+}
+
 #[test]
 fn what_never_finds_an_element_can_be_stopped() {
     let text = "fn never(x: int64) -> y {
