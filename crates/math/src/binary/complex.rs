@@ -8,8 +8,20 @@ use super::{Binary, BinaryElement, Side};
 use crate::num::isa::{Isa, Kernel2, Map2, Over2, Swapped, kernel2, kernel2_over, scalar2};
 
 macro_rules! tables {
-    ($t:ty: $($op:ident |$x:ident, $y:ident| $make:ident $eval:expr;)*) => {
+    ($t:ident: $($op:ident |$x:ident, $y:ident| $make:ident $eval:expr;)*) => {
         const _: () = {
+            /// x / y, also where the square of y is too small or too large for a number of this kind.
+            fn quotient(x: Complex<$t>, y: Complex<$t>) -> Complex<$t> {
+                let small = $t::MIN_POSITIVE.sqrt();
+                let size = y.re.abs().max(y.im.abs());
+                if (small..small.recip()).contains(&y.norm_sqr()) || size == 0.0 || !size.is_finite() {
+                    return x / y;
+                }
+                // Powers of two change no digits. Half of one at a time, as the whole may be too large itself.
+                let half = (-0.5 * size.log2()).floor().exp2();
+                x * half / (y * half * half) * half
+            }
+
             $(
                 struct $op;
                 impl Map2<Complex<$t>> for $op {
@@ -57,11 +69,11 @@ macro_rules! tables {
 }
 
 macro_rules! complex {
-    ($($t:ty),*) => {$(
+    ($($t:ident),*) => {$(
         tables! { $t:
             Add |x, y| kernel2 x + y;
-            Div |x, y| scalar2 x / y;
-            DivNoNan |x, y| scalar2 if y == Complex::ZERO { Complex::ZERO } else { x / y };
+            Div |x, y| scalar2 quotient(x, y);
+            DivNoNan |x, y| scalar2 if y == Complex::ZERO { Complex::ZERO } else { quotient(x, y) };
             Mul |x, y| kernel2 x * y;
             MulNoNan |x, y| scalar2 if y == Complex::ZERO { Complex::ZERO } else { x * y };
             Pow |x, y| scalar2 if y == Complex::ZERO { Complex::ONE } else { x.powc(y) };
@@ -72,7 +84,7 @@ macro_rules! complex {
             SquaredDifference |x, y| scalar2 (x - y) * (x - y).conj();
             Sub |x, y| kernel2 x - y;
             TanhGrad |y, dy| scalar2 dy * (<Complex<$t>>::ONE - y * y);
-            Xdivy |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { x / y };
+            Xdivy |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { quotient(x, y) };
             Xlog1py |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { x * (y + 1.0).ln() };
             Xlogy |x, y| scalar2 if x == Complex::ZERO { Complex::ZERO } else { x * y.ln() };
         }

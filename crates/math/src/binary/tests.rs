@@ -417,6 +417,16 @@ fn complex_as_tensorflow() {
         [Complex::new(0.5, -1.0)]
     );
     check(Binary::DivNoNan, [(0.5, -1.0), (0.0, 0.0)]);
+    for size in [1e-30f32, 1e-25, 1e30] {
+        let (x, y) = (Complex::new(3.0 * size, size), Complex::new(size, -size));
+        let got = both(Binary::Div, &[x, Complex::ZERO], &[y, y]).unwrap();
+        assert!(
+            (got[0] - Complex::new(1.0, 2.0)).norm() < 1e-6,
+            "{}",
+            got[0]
+        );
+        assert_eq!(got[1], Complex::ZERO);
+    }
     check(Binary::Mul, [(8.0, 4.0), (0.0, 0.0)]);
     check(Binary::Pow, [(-1.678_050_9, 18.957_2), (1.0, 0.0)]);
     check(Binary::SquaredDifference, [(10.0, 0.0), (5.0, 0.0)]);
