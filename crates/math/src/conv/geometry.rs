@@ -22,6 +22,16 @@ pub struct Window {
     pub after: usize,
 }
 
+/// How many places a window has in `length`. As in TensorFlow, one that is too long by less than a stride has none, and only beyond
+/// that it is no window.
+fn places(length: usize, reach: usize, stride: usize) -> Option<usize> {
+    let end = length.checked_add(stride)?;
+    match end.checked_sub(reach) {
+        Some(free) => Some(free / stride),
+        None => (reach - end < stride).then_some(0),
+    }
+}
+
 impl Window {
     /// Positions of a window of `filter` elements `dilation` apart over `input` elements; direction 0 is the height.
     ///
@@ -50,7 +60,7 @@ impl Window {
                 })
             }
             Padding::Valid => {
-                let output = input.checked_add(stride)?.checked_sub(reach)? / stride;
+                let output = places(input, reach, stride)?;
                 Some(Self {
                     output,
                     before: 0,
@@ -60,7 +70,7 @@ impl Window {
             Padding::Explicit(pads) => {
                 let [before, after] = pads[direction];
                 let padded = input.checked_add(before)?.checked_add(after)?;
-                let output = padded.checked_add(stride)?.checked_sub(reach)? / stride;
+                let output = places(padded, reach, stride)?;
                 Some(Self {
                     output,
                     before,

@@ -419,7 +419,7 @@ where
             variance,
             saved_mean,
             saved_variance,
-            Tensor::zeros(DType::F32, Shape::vector(0))?,
+            Tensor::zeros(DType::F32, Shape::scalar())?,
         ]
         .into_iter()
         .enumerate()

@@ -105,6 +105,17 @@ impl Pooling {
             unimplemented,
             "Non-spatial pooling is not yet supported. Volunteers? :)"
         );
+        if let Padding::Explicit(pads) = self.padding {
+            let sides = ["Top", "Bottom", "Left", "Right"];
+            for (side, (pad, name)) in pads.iter().flatten().zip(sides).enumerate() {
+                ensure!(
+                    *pad < window[side / 2],
+                    invalid_argument,
+                    "{name} padding {pad} needs to be smaller than the window size {}",
+                    window[side / 2]
+                );
+            }
+        }
         let fit = |direction: usize, length: usize| {
             Window::new(
                 direction,

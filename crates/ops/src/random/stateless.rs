@@ -7,7 +7,7 @@ use tensorfleet_graph::example::{Script, script};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::random::Philox;
-use tensorfleet_status::{Result, invalid_argument, unimplemented};
+use tensorfleet_status::{Result, invalid_argument};
 use tensorfleet_tensor::DType;
 
 use super::distribution::{Distribution, fill_range};
@@ -201,8 +201,8 @@ pub(super) fn by_seed(ctx: &KernelCtx<'_>) -> Result<Philox> {
 pub(super) fn by_key(ctx: &KernelCtx<'_>) -> Result<Philox> {
     let alg = ctx.scalar::<i32>(3)?;
     if !matches!(alg, 1 | 3) {
-        return Err(unimplemented!(
-            "random algorithm {alg} is not known, only Philox (1) is"
+        return Err(invalid_argument!(
+            "Unsupported algorithm id: {alg}, only Philox (1) is known"
         ));
     }
     let key = ctx.input(1)?.slice::<u64>()?;
