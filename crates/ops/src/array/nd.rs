@@ -13,6 +13,7 @@ use tensorfleet_tensor::{DType, Shape, Tensor};
 use super::gather::coordinates;
 use super::moves;
 use super::row_update::row_numbers;
+use crate::room::filled;
 
 /// The policies a kernel knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(crate) fn rows(
     if dims.is_empty() {
         let count = indices.shape().elements_in(0..indices.rank() - 1);
         return Ok(Rows {
-            rows: vec![0; count],
+            rows: filled(0, count)?,
             kept: None,
         });
     }

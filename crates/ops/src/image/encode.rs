@@ -13,6 +13,7 @@ use tensorfleet_tensor::{DType, PartialShape, Shape, TString, Tensor};
 
 use super::jpeg::{self, Writing};
 use super::png_file;
+use crate::room::room;
 
 const MATRIX: Lit = of(DType::U8, &[2, 2], &[1.0]);
 
@@ -157,8 +158,9 @@ fn build_png(node: &NodeInfo) -> Result<AnyKernel> {
         };
         let shape = Shape::new(batch)?;
         let size = samples.len() / shape.elements().max(1);
-        let mut files = Vec::with_capacity(shape.elements());
+        let mut files = room(shape.elements())?;
         for at in 0..shape.elements() {
+            ctx.poll();
             let samples = &samples[at * size..(at + 1) * size];
             let file = png_file::encode(sides, channels, wide, compression, samples)?;
             files.push(TString::from(file));

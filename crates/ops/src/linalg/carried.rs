@@ -154,6 +154,12 @@ pub(super) fn each<S: Carried, const N: usize>(
     for (dtype, shape) in outputs {
         tensors.push(ctx.allocate(dtype, shape)?);
     }
+    // Matrices without elements come in any number.
+    let count = if tensors.iter().all(Tensor::is_empty) {
+        0
+    } else {
+        count
+    };
     let mut jobs: Vec<(Vec<Place<'_>>, Result<()>)> = Vec::new();
     grow(&mut jobs, count)?;
     jobs.resize_with(count, || (Vec::with_capacity(N), Ok(())));

@@ -85,7 +85,9 @@ fn apply(
     let (dtype, n, size) = (input.dtype(), matrices.rows, matrices.size());
     let values = Complex64::read(input)?;
     let mut out = Vec::with_capacity(values.len());
-    for at in 0..matrices.count() {
+    let count = if size == 0 { 0 } else { matrices.count() };
+    for at in 0..count {
+        ctx.poll();
         let own = &values[at * size..(at + 1) * size];
         let is_real = dtype.is_complex() || !has_negative_eigenvalue(own, n);
         let found = function(own, n).filter(|_| is_real);

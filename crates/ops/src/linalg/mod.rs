@@ -13,6 +13,7 @@ mod triangular;
 mod tridiagonal;
 
 use crate::Family;
+use crate::room::gathered;
 
 pub(crate) static FAMILY: Family = Family {
     name: "linalg",
@@ -87,7 +88,7 @@ impl Matrices {
     }
 
     fn count(&self) -> usize {
-        self.batch.iter().map(|dim| *dim as usize).product()
+        count(&self.batch)
     }
 
     fn size(&self) -> usize {
@@ -102,8 +103,17 @@ impl Matrices {
     }
 }
 
+/// How many matrices there are of these batch dimensions: matrices without elements may be more than fit.
+fn count(batch: &[i64]) -> usize {
+    let dims = batch.iter().map(|dim| *dim as usize);
+    dims.fold(1, usize::saturating_mul)
+}
+
+/// Batch dimensions, and for each matrix of them those of two operands.
+type Broadcast = (Vec<i64>, Vec<[usize; 2]>);
+
 /// For two lists of batch dimensions: the dimensions of the result, and for each of its places those of the operands.
-fn broadcast(a: &[i64], b: &[i64]) -> Option<(Vec<i64>, Vec<[usize; 2]>)> {
+fn broadcast(a: &[i64], b: &[i64]) -> Result<Option<Broadcast>> {
     let rank = a.len().max(b.len());
     let at = |dims: &[i64], axis: usize| {
         let missing = rank - dims.len();
@@ -119,11 +129,10 @@ fn broadcast(a: &[i64], b: &[i64]) -> Option<(Vec<i64>, Vec<[usize; 2]>)> {
             (x, y) if x == y => x,
             (1, y) => y,
             (x, 1) => x,
-            _ => return None,
+            _ => return Ok(None),
         });
     }
-    let count: usize = dims.iter().map(|dim| *dim as usize).product();
-    let places = (0..count).map(|mut place| {
+    let places = (0..count(&dims)).map(|mut place| {
         let (mut from, mut stride) = ([0, 0], [1, 1]);
         for axis in (0..rank).rev() {
             let dim = dims[axis] as usize;
@@ -138,6 +147,6 @@ fn broadcast(a: &[i64], b: &[i64]) -> Option<(Vec<i64>, Vec<[usize; 2]>)> {
         }
         from
     });
-    let places = places.collect();
-    Some((dims, places))
+    let places = gathered(places)?;
+    Ok(Some((dims, places)))
 }

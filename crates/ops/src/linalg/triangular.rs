@@ -121,7 +121,7 @@ fn solve<S: Carried>(ctx: &mut KernelCtx<'_>, form: Form) -> Result<()> {
         Matrices::of(matrix.shape(), 0)?,
         Matrices::of(rhs.shape(), 1)?,
     );
-    let Some((mut dims, places)) = broadcast(&a.batch, &b.batch) else {
+    let Some((mut dims, places)) = broadcast(&a.batch, &b.batch)? else {
         return Err(invalid_argument!(
             "In[0] and In[1] must have compatible batch dimensions: {} vs. {}",
             matrix.shape(),

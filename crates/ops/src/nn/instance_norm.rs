@@ -16,6 +16,7 @@ use tensorfleet_tensor::{DType, Element, Shape, Tensor, bf16, f16};
 
 use super::ending::Ending;
 use crate::math::elementwise::{broadcast, input_dtype, no_function, status};
+use crate::room::filled;
 
 const TYPES: &[DType] = &[DType::F16, DType::BF16, DType::F32];
 
@@ -175,7 +176,12 @@ fn build_of<T: Element + NormElement>(
         let values = wide.slice::<f32>()?;
         let mut out = ctx.allocate(DType::F32, x.shape().clone())?;
         let y = out.slice_mut::<f32>()?;
-        let (ones, zeros) = (vec![1.0; channels], vec![0.0; channels]);
+        if x.is_empty() {
+            let none = ctx.allocate(T::DTYPE, x.shape().clone())?;
+            ctx.set(0, none);
+            return Ok(());
+        }
+        let (ones, zeros) = (filled(1.0, channels)?, filled(0.0, channels)?);
         let norm = BatchNorm {
             scale: &ones,
             offset: &zeros,

@@ -51,6 +51,10 @@ impl<T: Real> Plans<Plan<T>> {
         direction: Direction,
         scale: f64,
     ) {
+        if data.is_empty() {
+            // Lengths of nothing are not bounded by memory.
+            return;
+        }
         let mut inner = inner;
         for (axis, len) in lengths.iter().enumerate().rev() {
             let plan = self.get(*len, Plan::new);

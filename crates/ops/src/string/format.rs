@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use tensorfleet_graph::example::{Lit, bools, ex_attrs, ex_err, f32s, f64s, i32s, of, ramp, strs};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu, infer};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
+use tensorfleet_math::par::poll;
 use tensorfleet_status::{Code, Result, ensure};
 use tensorfleet_tensor::{DType, TString, Tensor, bf16, f16, write_element};
 
@@ -118,7 +119,7 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
                 if tensor.is_empty() && tensor.shape().dim(0) == 0 {
                     text.push_str("[]");
                 } else {
-                    write_dim(tensor, 0, 0, summarize, &mut text);
+                    write_dim(tensor, 0, 0, summarize, &mut text)?;
                 }
             }
         }
@@ -127,12 +128,21 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
     })
 }
 
+/// No longer text is made: rows of nothing are no bytes but some characters.
+const MAX_TEXT: usize = 1 << 30;
+
 /// Writes dimension `axis` of the part of a tensor that begins at element `start`.
-fn write_dim(tensor: &Tensor, axis: usize, start: usize, ends: usize, text: &mut String) {
+fn write_dim(
+    tensor: &Tensor,
+    axis: usize,
+    start: usize,
+    ends: usize,
+    text: &mut String,
+) -> Result<()> {
     let rank = tensor.rank();
     if axis == rank {
         write_scalar(tensor, start, text);
-        return;
+        return Ok(());
     }
     let count = tensor.shape().dim(axis);
     let inner = tensor.shape().elements_in(axis + 1..rank);
@@ -146,20 +156,34 @@ fn write_dim(tensor: &Tensor, axis: usize, start: usize, ends: usize, text: &mut
     };
     let is_cut = count > ends.saturating_mul(2);
     text.push('[');
-    for index in 0..count {
-        if is_cut && index == ends {
+    let (first, last) = if is_cut {
+        (0..ends, count - ends..count)
+    } else {
+        (0..count, 0..0)
+    };
+    // What is not shown is not looked at: there may be any number of rows of nothing.
+    if first.is_empty() && is_cut {
+        space(text);
+        text.push_str("...");
+    }
+    for index in first.clone().chain(last) {
+        poll();
+        ensure!(
+            text.len() < MAX_TEXT,
+            resource_exhausted,
+            "a text of more than {MAX_TEXT} bytes"
+        );
+        if is_cut && index == count - ends {
             space(text);
             text.push_str("...");
-        }
-        if is_cut && (ends..count - ends).contains(&index) {
-            continue;
         }
         if index > 0 {
             space(text);
         }
-        write_dim(tensor, axis + 1, start + index * inner, ends, text);
+        write_dim(tensor, axis + 1, start + index * inner, ends, text)?;
     }
     text.push(']');
+    Ok(())
 }
 
 fn write_scalar(tensor: &Tensor, index: usize, text: &mut String) {
