@@ -1,13 +1,12 @@
 //! [`Task`]: work that goes on whenever it is woken, on one thread at a time.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Poll, Wake, Waker};
 
 use tensorfleet_math::par::Pool;
-use tensorfleet_status::internal;
+use tensorfleet_status::{internal, panic_text};
 
 use super::value::{Iterate, Next};
 
@@ -94,10 +93,4 @@ pub(super) fn guarded(iterator: &mut dyn Iterate, waker: &Waker) -> Next {
             panic_text(&*panic)
         ))),
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no reason given")
 }
