@@ -220,8 +220,10 @@ fn inline_call(
         )?;
         if inner.is_stateful() || body.control_rets.contains(&id) {
             ends.push(copy);
-            // A gradient's body repeats the function's, whose effects are not to be had twice.
-            if node.op_name() != GRADIENT && !READS.contains(&inner.op_name()) {
+            // A gradient's body repeats the function's, whose effects are not to be had twice. A branch or loop that was
+            // lowered has the effects that its results ask for, as in TensorFlow.
+            let is_call = node.op_name() != GRADIENT && node.attrs.get(PIVOTED).is_none();
+            if is_call && !READS.contains(&inner.op_name()) {
                 effects.push(copy);
             }
         }
