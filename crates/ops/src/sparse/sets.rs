@@ -4,15 +4,17 @@
 //! (result_indices: int64, result_values: T, result_shape: int64), with set_operation `a-b`, `b-a`, `intersection` or
 //! `union`; SetSize(set_indices, set_values, set_shape) -> size: int32. Values of a result are sorted within their set.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tensorfleet_graph::example::{Example, ex, ex_attrs, ex_err, i32s, i64s, of, strs, x};
 use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, Shape, TString, Tensor};
+use tensorfleet_tensor::{DType, Shape, TString, Tensor};
 
 use super::parts::unravel;
+use crate::math::cast::{from_integers, integers};
 use crate::types::{SIGNED, dtypes};
 
 const TYPES: &[DType] = dtypes![SIGNED, &[DType::U8, DType::U16, DType::String]];
@@ -275,27 +277,38 @@ pub(crate) static OPS: [OpDef; 4] = [
     },
 ];
 
-/// Picks the Rust type of attr `T`.
-macro_rules! by_element {
-    ($node:expr, $v:ident => $body:expr) => {{
-        macro_rules! with {
-            ($type:ty) => {{
-                type $v = $type;
-                $body
-            }};
-        }
-        match $node.attrs.dtype("T")? {
-            DType::I8 => with!(i8),
-            DType::I16 => with!(i16),
-            DType::I32 => with!(i32),
-            DType::I64 => with!(i64),
-            DType::U8 => with!(u8),
-            DType::U16 => with!(u16),
-            DType::String => with!(TString),
-            other => Err(internal!("no sets of {other}")),
-        }
-    }};
+/// What sets are made of: strings, or integers of any type as int64.
+trait Member: Ord + Clone + 'static {
+    /// The elements of a tensor.
+    fn of(tensor: &Tensor) -> Result<Cow<'_, [Self]>>;
+
+    /// A vector of `dtype`.
+    fn vector(members: Vec<Self>, dtype: DType) -> Result<Tensor>;
 }
+
+impl Member for i64 {
+    fn of(tensor: &Tensor) -> Result<Cow<'_, [i64]>> {
+        match tensor.dtype() {
+            DType::I64 => Ok(Cow::Borrowed(tensor.slice()?)),
+            _ => Ok(Cow::Owned(integers(tensor)?)),
+        }
+    }
+
+    fn vector(members: Vec<i64>, dtype: DType) -> Result<Tensor> {
+        from_integers(&members, dtype, Shape::vector(members.len()))
+    }
+}
+
+impl Member for TString {
+    fn of(tensor: &Tensor) -> Result<Cow<'_, [TString]>> {
+        Ok(Cow::Borrowed(tensor.slice()?))
+    }
+
+    fn vector(members: Vec<TString>, _: DType) -> Result<Tensor> {
+        Tensor::from_vec(Shape::vector(members.len()), members)
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Operation {
     FirstOnly,
@@ -334,9 +347,11 @@ fn build(node: &NodeInfo, is_sparse: [bool; 2]) -> Result<AnyKernel> {
         false if is_sparse[0] => Strays::Met,
         false => Strays::LeftOut,
     };
-    by_element!(node, V => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        combine::<V>(ctx, operation, is_sparse, strays)
-    }))
+    let dtype = node.attrs.dtype("T")?;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| match dtype {
+        DType::String => combine::<TString>(ctx, operation, is_sparse, strays, dtype),
+        _ => combine::<i64>(ctx, operation, is_sparse, strays, dtype),
+    })
 }
 
 /// What becomes of indices outside of the shape.
@@ -350,11 +365,12 @@ enum Strays {
     LeftOut,
 }
 
-fn combine<V: Element + Ord>(
+fn combine<V: Member>(
     ctx: &mut KernelCtx<'_>,
     operation: Operation,
     is_sparse: [bool; 2],
     strays: Strays,
+    dtype: DType,
 ) -> Result<()> {
     let [first, second] = is_sparse;
     let a = read::<V>(ctx, 0, first, strays)?;
@@ -391,13 +407,13 @@ fn combine<V: Element + Ord>(
         0,
         Tensor::from_vec(Shape::matrix(values.len(), rank)?, indices)?,
     );
-    ctx.set(1, Tensor::from_vec(Shape::vector(values.len()), values)?);
+    ctx.set(1, V::vector(values, dtype)?);
     ctx.set(2, Tensor::vector(&shape));
     Ok(())
 }
 
 /// The sets that begin at input `first`.
-fn read<V: Element + Ord>(
+fn read<V: Member>(
     ctx: &KernelCtx<'_>,
     first: usize,
     is_sparse: bool,
@@ -410,7 +426,7 @@ fn read<V: Element + Ord>(
     let groups = groups_of(tensor.shape())?;
     let mut by_group: BTreeMap<usize, BTreeSet<V>> = BTreeMap::new();
     let width = tensor.shape().dim(groups.len());
-    for (group, set) in tensor.slice::<V>()?.chunks_exact(width.max(1)).enumerate() {
+    for (group, set) in V::of(tensor)?.chunks_exact(width.max(1)).enumerate() {
         by_group.insert(group, set.iter().cloned().collect());
     }
     Ok(Sets { groups, by_group })
@@ -427,11 +443,7 @@ fn groups_of(shape: &Shape) -> Result<Vec<i64>> {
     Ok(shape.dims()[..shape.rank() - 1].to_vec())
 }
 
-fn read_sparse<V: Element + Ord>(
-    ctx: &KernelCtx<'_>,
-    first: usize,
-    strays: Strays,
-) -> Result<Sets<V>> {
+fn read_sparse<V: Member>(ctx: &KernelCtx<'_>, first: usize, strays: Strays) -> Result<Sets<V>> {
     let (indices, values) = (ctx.input(first)?, ctx.input(first + 1)?);
     ensure!(
         ctx.input(first + 2)?.rank() == 1,
@@ -468,7 +480,7 @@ fn read_sparse<V: Element + Ord>(
     let rows = indices.slice::<i64>()?.chunks_exact(rank);
     let mut by_group: BTreeMap<usize, BTreeSet<V>> = BTreeMap::new();
     let (mut previous, mut begin): (Option<&[i64]>, usize) = (None, 0);
-    for (at, (row, value)) in rows.zip(values.slice::<V>()?).enumerate() {
+    for (at, (row, value)) in rows.zip(V::of(values)?.iter()).enumerate() {
         let group = &row[..groups.len()];
         if previous.is_some_and(|previous| &previous[..groups.len()] != group) {
             begin = at;
@@ -540,16 +552,22 @@ fn build_size(node: &NodeInfo) -> Result<AnyKernel> {
         true => Strays::Found,
         false => Strays::Met,
     };
-    by_element!(node, V => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-        let sets = read_sparse::<V>(ctx, 0, strays)?;
-        let mut sizes = Tensor::zeros(DType::I32, Shape::new(&sets.groups)?)?;
-        let slots = sizes.slice_mut::<i32>()?;
-        for (group, set) in &sets.by_group {
-            if let Some(slot) = slots.get_mut(*group) {
-                *slot = i32::try_from(set.len()).unwrap_or(i32::MAX);
-            }
+    let dtype = node.attrs.dtype("T")?;
+    AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| match dtype {
+        DType::String => sizes::<TString>(ctx, strays),
+        _ => sizes::<i64>(ctx, strays),
+    })
+}
+
+fn sizes<V: Member>(ctx: &mut KernelCtx<'_>, strays: Strays) -> Result<()> {
+    let sets = read_sparse::<V>(ctx, 0, strays)?;
+    let mut sizes = Tensor::zeros(DType::I32, Shape::new(&sets.groups)?)?;
+    let slots = sizes.slice_mut::<i32>()?;
+    for (group, set) in &sets.by_group {
+        if let Some(slot) = slots.get_mut(*group) {
+            *slot = i32::try_from(set.len()).unwrap_or(i32::MAX);
         }
-        ctx.set(0, sizes);
-        Ok(())
-    }))
+    }
+    ctx.set(0, sizes);
+    Ok(())
 }
