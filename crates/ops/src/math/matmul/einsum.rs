@@ -15,7 +15,7 @@ use tensorfleet_math::gemm;
 use tensorfleet_math::movement::{View, copy_view, dense_strides, paste_view};
 use tensorfleet_math::reduce::{self, Layout, Reduce, ReduceElement};
 use tensorfleet_status::{Code, Result, invalid_argument};
-use tensorfleet_tensor::{DType, Element, Tensor};
+use tensorfleet_tensor::{DType, Element, Shape, Tensor};
 
 use super::batch::{Leading, Plan};
 use super::einsum_grad::gradient;
@@ -151,7 +151,7 @@ fn build_of<T: Summand>(equation: Equation) -> Result<AnyKernel> {
             [left, right] => pair::<T>(ctx, left, right, &terms.output)?,
             _ => {
                 let is_kept = |label: &Label| terms.output.contains(label);
-                let operand = Operand::<T>::new(ctx, 0, &terms.inputs[0], is_kept)?;
+                let operand = Operand::<T>::new(ctx, 0, &terms.inputs[0], &is_kept)?;
                 operand.finish(ctx, &terms.output)?
             }
         };
@@ -196,14 +196,35 @@ impl Terms {
     }
 }
 
-/// A dense tensor with a label for each dimension, none twice.
-struct Operand<'a, T: Clone> {
-    values: Cow<'a, [T]>,
+/// The dimensions of a dense tensor with a label for each, none twice.
+struct Axes {
     labels: Labels,
     dims: Lengths,
 }
 
 type Lengths = SmallVec<[usize; 8]>;
+
+impl Axes {
+    fn dim(&self, label: Label) -> usize {
+        let at = self.labels.iter().position(|other| *other == label);
+        at.map_or(1, |at| self.dims[at])
+    }
+
+    fn view(&self, order: &[Label]) -> View {
+        view_of(&self.dims, &self.labels, order)
+    }
+
+    /// Those of these labels that are wanted.
+    fn select(&self, is_wanted: &dyn Fn(&Label) -> bool) -> Labels {
+        self.labels.iter().copied().filter(is_wanted).collect()
+    }
+}
+
+/// A dense tensor with a label for each dimension.
+struct Operand<'a, T: Clone> {
+    values: Cow<'a, [T]>,
+    axes: Axes,
+}
 
 impl<'a, T: Summand> Operand<'a, T> {
     /// An input with diagonals taken where a label stands twice, and summed over labels that are not kept.
@@ -211,48 +232,36 @@ impl<'a, T: Summand> Operand<'a, T> {
         ctx: &'a KernelCtx<'_>,
         index: usize,
         labels: &[Label],
-        is_kept: impl Fn(&Label) -> bool,
+        is_kept: &dyn Fn(&Label) -> bool,
     ) -> Result<Operand<'a, T>> {
         let tensor = ctx.input(index)?;
         let values = tensor.slice::<T>()?;
-        let mut order: Labels = labels.iter().copied().filter(&is_kept).collect();
-        order.extend(labels.iter().copied().filter(|label| !is_kept(label)));
-        dedup(&mut order);
+        let (order, kept) = kept_first(labels, is_kept);
         let view = view_of(&lengths(tensor.shape()), labels, &order);
         let values = dense(ctx, Cow::Borrowed(values), &view);
-        let kept = order.iter().filter(|label| is_kept(label)).count();
         let (dims, summed) = view.dims.split_at(kept);
-        let operand = |values| Operand {
-            values,
+        let axes = Axes {
             labels: Labels::from_slice(&order[..kept]),
             dims: Lengths::from_slice(dims),
         };
         if summed.is_empty() {
-            return Ok(operand(values));
+            return Ok(Operand { values, axes });
         }
         let layout = Layout::new(&[dims.iter().product(), summed.iter().product()], &[1]);
         let mut sums = vec![T::default(); layout.out_len()];
         reduce::apply(ctx.par(), Reduce::Sum, &layout, &values, &mut sums);
-        Ok(operand(Cow::Owned(sums)))
-    }
-
-    fn dim(&self, label: Label) -> usize {
-        let at = self.labels.iter().position(|other| *other == label);
-        at.map_or(1, |at| self.dims[at])
+        let values = Cow::Owned(sums);
+        Ok(Operand { values, axes })
     }
 
     /// The values as matrices `[batch, rows, columns]`, or transposed where they lie so, and whether they do.
     fn matrices(
         &self,
         ctx: &KernelCtx<'_>,
-        batch: &[Label],
-        rows: &[Label],
-        columns: &[Label],
+        [batch, rows, columns]: [&[Label]; 3],
     ) -> (Cow<'_, [T]>, bool) {
-        let straight: Labels = [batch, rows, columns].concat().into();
-        let turned: Labels = [batch, columns, rows].concat().into();
-        let view = view_of(&self.dims, &self.labels, &straight);
-        if !is_dense(&view) && is_dense(&view_of(&self.dims, &self.labels, &turned)) {
+        let view = self.axes.view(&[batch, rows, columns].concat());
+        if !is_dense(&view) && is_dense(&self.axes.view(&[batch, columns, rows].concat())) {
             return (Cow::Borrowed(&*self.values), true);
         }
         (dense(ctx, Cow::Borrowed(&*self.values), &view), false)
@@ -262,8 +271,8 @@ impl<'a, T: Summand> Operand<'a, T> {
     fn finish(&self, ctx: &KernelCtx<'_>, output: &[Label]) -> Result<Tensor> {
         let mut order = Labels::from_slice(output);
         dedup(&mut order);
-        let view = view_of(&self.dims, &self.labels, &order);
-        let dims: Lengths = output.iter().map(|label| self.dim(*label)).collect();
+        let view = self.axes.view(&order);
+        let dims: Lengths = output.iter().map(|label| self.axes.dim(*label)).collect();
         let shape = shape_of(&dims)?;
         if order.len() == output.len() {
             let mut out = ctx.allocate(T::DTYPE, shape)?;
@@ -278,6 +287,16 @@ impl<'a, T: Summand> Operand<'a, T> {
     }
 }
 
+/// The labels of an input, the kept ones first, and how many these are.
+fn kept_first(labels: &[Label], is_kept: &dyn Fn(&Label) -> bool) -> (Labels, usize) {
+    let mut order: Labels = labels.iter().copied().filter(is_kept).collect();
+    dedup(&mut order);
+    let kept = order.len();
+    order.extend(labels.iter().copied().filter(|label| !is_kept(label)));
+    dedup(&mut order);
+    (order, kept)
+}
+
 /// The sum of products of two inputs.
 fn pair<T: Summand>(
     ctx: &KernelCtx<'_>,
@@ -285,53 +304,85 @@ fn pair<T: Summand>(
     right: &[Label],
     output: &[Label],
 ) -> Result<Tensor> {
-    let of_left = |label: &Label| left.contains(label);
-    let of_right = |label: &Label| right.contains(label);
-    let of_output = |label: &Label| output.contains(label);
-    let x = Operand::<T>::new(ctx, 0, left, |label| of_right(label) || of_output(label))?;
-    let y = Operand::<T>::new(ctx, 1, right, |label| of_left(label) || of_output(label))?;
-    let select = |from: &Labels, is_wanted: &dyn Fn(&Label) -> bool| -> Labels {
-        from.iter().copied().filter(is_wanted).collect()
-    };
-    let batch = select(&x.labels, &|label| of_right(label) && of_output(label));
-    let summed = select(&x.labels, &|label| of_right(label) && !of_output(label));
-    let rows = select(&x.labels, &|label| !of_right(label));
-    let columns = select(&y.labels, &|label| !of_left(label));
-
-    let (x_values, x_turned) = x.matrices(ctx, &batch, &rows, &summed);
-    let (y_values, y_turned) = y.matrices(ctx, &batch, &summed, &columns);
-    let stacked = |of: &Operand<'_, T>, height: &[Label], width: &[Label], turned: bool| {
-        let product = |labels: &[Label]| labels.iter().map(|label| of.dim(*label)).product();
-        let mut dims: Lengths = batch.iter().map(|label| of.dim(*label)).collect();
-        let (height, width): (usize, usize) = (product(height), product(width));
-        dims.extend(if turned {
-            [width, height]
-        } else {
-            [height, width]
-        });
-        shape_of(&dims)
-    };
-    let x_shape = stacked(&x, &rows, &summed, x_turned)?;
-    let y_shape = stacked(&y, &summed, &columns, y_turned)?;
-    let plan = Plan::new(&x_shape, &y_shape, [x_turned, y_turned], Leading::Broadcast)?;
-    let product = plan.run::<T>(ctx, &x_values, &y_values)?;
-
-    let labels: Labels = [&batch[..], &rows, &columns].concat().into();
-    // A dimension of size 1 stretches to the other's; sizes other than these two are equal.
-    let size = |label: &Label| match x.dim(*label) {
-        1 => y.dim(*label),
-        size => size,
-    };
-    let dims: Lengths = labels.iter().map(size).collect();
-    if labels.as_slice() == output {
-        return product.reshaped(shape_of(&dims)?);
+    let with = |other: &[Label], label: &Label| other.contains(label) || output.contains(label);
+    let x = Operand::<T>::new(ctx, 0, left, &|label| with(right, label))?;
+    let y = Operand::<T>::new(ctx, 1, right, &|label| with(left, label))?;
+    let product = Product::new(&x.axes, &y.axes, output);
+    let (x_values, x_turned) = x.matrices(ctx, product.of_left());
+    let (y_values, y_turned) = y.matrices(ctx, product.of_right());
+    let plan = product.plan([x_turned, y_turned])?;
+    let values = plan.run::<T>(ctx, &x_values, &y_values)?;
+    let axes = product.axes();
+    if axes.labels.as_slice() == output {
+        return values.reshaped(shape_of(&axes.dims)?);
     }
-    let result = Operand {
-        values: Cow::Borrowed(product.slice::<T>()?),
-        labels,
-        dims,
-    };
-    result.finish(ctx, output)
+    let values = Cow::Borrowed(values.slice::<T>()?);
+    Operand { values, axes }.finish(ctx, output)
+}
+
+/// How two operands are multiplied as matrices: what their labels are there.
+struct Product<'a> {
+    x: &'a Axes,
+    y: &'a Axes,
+    batch: Labels,
+    rows: Labels,
+    summed: Labels,
+    columns: Labels,
+}
+
+impl<'a> Product<'a> {
+    /// Labels that only one operand has and the output has not are summed up before.
+    fn new(x: &'a Axes, y: &'a Axes, output: &[Label]) -> Product<'a> {
+        let of_x = |label: &Label| x.labels.contains(label);
+        let of_y = |label: &Label| y.labels.contains(label);
+        Product {
+            x,
+            y,
+            batch: x.select(&|label| of_y(label) && output.contains(label)),
+            rows: x.select(&|label| !of_y(label)),
+            summed: x.select(&|label| of_y(label) && !output.contains(label)),
+            columns: y.select(&|label| !of_x(label)),
+        }
+    }
+
+    fn of_left(&self) -> [&[Label]; 3] {
+        [&self.batch, &self.rows, &self.summed]
+    }
+
+    fn of_right(&self) -> [&[Label]; 3] {
+        [&self.batch, &self.summed, &self.columns]
+    }
+
+    fn plan(&self, turned: [bool; 2]) -> Result<Plan> {
+        let x = stacked(self.x, self.of_left(), turned[0])?;
+        let y = stacked(self.y, self.of_right(), turned[1])?;
+        Plan::new(&x, &y, turned, Leading::Broadcast)
+    }
+
+    /// The dimensions of the result.
+    fn axes(&self) -> Axes {
+        let labels: Labels = [&self.batch[..], &self.rows, &self.columns].concat().into();
+        // A dimension of size 1 stretches to the other's; sizes other than these two are equal.
+        let size = |label: &Label| match self.x.dim(*label) {
+            1 => self.y.dim(*label),
+            size => size,
+        };
+        let dims = labels.iter().map(size).collect();
+        Axes { labels, dims }
+    }
+}
+
+/// The shape of an operand as matrices.
+fn stacked(of: &Axes, [batch, rows, columns]: [&[Label]; 3], turned: bool) -> Result<Shape> {
+    let product = |labels: &[Label]| labels.iter().map(|label| of.dim(*label)).product();
+    let mut dims: Lengths = batch.iter().map(|label| of.dim(*label)).collect();
+    let (height, width): (usize, usize) = (product(rows), product(columns));
+    dims.extend(if turned {
+        [width, height]
+    } else {
+        [height, width]
+    });
+    shape_of(&dims)
 }
 
 /// Leaves the first of each label.
