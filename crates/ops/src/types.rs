@@ -187,6 +187,36 @@ macro_rules! by_real {
     };
 }
 
+/// Like [`by_float!`] for the types that `comparable` converts to: enough for what only depends on the order of numbers.
+#[macro_export]
+macro_rules! by_order {
+    ($dtype:expr, $t:ident => $body:expr, else => $other:expr) => {
+        match $dtype {
+            tensorfleet_tensor::DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            tensorfleet_tensor::DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            tensorfleet_tensor::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            tensorfleet_tensor::DType::I64 => {
+                type $t = i64;
+                $body
+            }
+            tensorfleet_tensor::DType::U64 => {
+                type $t = u64;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+
 /// Like [`by_float!`] for floats, integers and complex numbers.
 #[macro_export]
 macro_rules! by_number {

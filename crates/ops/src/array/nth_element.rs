@@ -12,8 +12,9 @@ use tensorfleet_status::{Code, Result, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Element, Shape, Tensor};
 
 use super::grads;
-use crate::by_real;
+use crate::by_order;
 use crate::math::calculus::{Calculus, first_of};
+use crate::math::cast::{comparable, converted};
 use crate::types::REAL_NUMBERS;
 
 /// Elements that are worth a thread of their own.
@@ -115,10 +116,13 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
         );
         let n = if is_reverse { columns - 1 - n } else { n };
         let shape = Shape::new(&input.shape()[..last])?;
+        let dtype = input.dtype();
+        let input = comparable(ctx.par(), input)?;
         let mut out = Tensor::new(input.dtype(), shape)?;
-        by_real!(input.dtype(), T => pick::<T>(ctx.par(), input, &mut out, columns, n)?, else => {
-            return Err(internal!("no order for dtype {}", input.dtype()));
+        by_order!(input.dtype(), T => pick::<T>(ctx.par(), &input, &mut out, columns, n)?, else => {
+            return Err(internal!("no order for dtype {dtype}"));
         });
+        let out = converted(ctx.par(), &out, dtype)?;
         ctx.set(0, out);
         Ok(())
     })

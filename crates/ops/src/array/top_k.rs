@@ -11,11 +11,13 @@ use tensorfleet_graph::{Exactness, Gradient, OpDef, cpu};
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement;
 use tensorfleet_math::num::Real;
+use tensorfleet_math::par::Par;
 use tensorfleet_status::{Code, Result, internal, invalid_argument};
-use tensorfleet_tensor::{DType, Element, PartialShape, Tensor, bf16, f16};
+use tensorfleet_tensor::{DType, Element, PartialShape, Tensor};
 
 use super::top_k_grad;
-use crate::by_real;
+use crate::by_order;
+use crate::math::cast::{comparable, converted};
 use crate::types::REAL_NUMBERS;
 
 const INDICES: &[DType] = &[DType::I16, DType::I32, DType::I64];
@@ -180,15 +182,19 @@ fn build_approx(node: &NodeInfo) -> Result<AnyKernel> {
             ));
         }
         let shape = input.shape().with_dim(axis, k)?;
-        let mut values = Tensor::new(input.dtype(), shape.clone())?;
+        let mut values = Tensor::new(DType::F32, shape.clone())?;
         let mut indices = Tensor::new(DType::I32, shape)?;
         if !values.is_empty() {
-            match input.dtype() {
-                DType::F16 => along::<f16>(ctx, axis, is_max, &mut values, &mut indices)?,
-                DType::BF16 => along::<bf16>(ctx, axis, is_max, &mut values, &mut indices)?,
-                _ => along::<f32>(ctx, axis, is_max, &mut values, &mut indices)?,
-            }
+            let floats = comparable(ctx.par(), input)?;
+            along(
+                ctx.par(),
+                &floats,
+                axis,
+                is_max,
+                (&mut values, &mut indices),
+            )?;
         }
+        let values = converted(ctx.par(), &values, input.dtype())?;
         ctx.set(0, values);
         ctx.set(1, indices);
         Ok(())
@@ -196,17 +202,16 @@ fn build_approx(node: &NodeInfo) -> Result<AnyKernel> {
 }
 
 /// The `k` extremes of every line along `axis`, as many as the outputs have.
-fn along<T: Real + Element>(
-    ctx: &KernelCtx<'_>,
+fn along(
+    par: &dyn Par,
+    input: &Tensor,
     axis: usize,
     is_max: bool,
-    values: &mut Tensor,
-    indices: &mut Tensor,
+    (values, indices): (&mut Tensor, &mut Tensor),
 ) -> Result<()> {
-    let input = ctx.input(0)?;
     let (n, k) = (input.shape().dim(axis), values.shape().dim(axis));
     let inner = input.shape().elements_in(axis + 1..input.rank());
-    let source = input.slice::<T>()?;
+    let source = input.slice::<f32>()?;
     let lines = source.len() / n.max(1);
     // Line `l` begins at (l / inner) * n * inner + l % inner and has a stride of `inner`.
     let start = |line: usize, length: usize| line / inner * length * inner + line % inner;
@@ -214,15 +219,15 @@ fn along<T: Real + Element>(
     for line in 0..lines {
         rows.extend((0..n).map(|at| source[start(line, n) + at * inner]));
     }
-    let mut best = vec![T::ZERO; lines * k];
+    let mut best = vec![0.0; lines * k];
     let mut places = vec![0i32; lines * k];
     let order = if is_max {
-        |a: T, b: T| a > b
+        |a: f32, b: f32| a > b
     } else {
-        |a: T, b: T| a < b
+        |a: f32, b: f32| a < b
     };
-    movement::top_k(ctx.par(), &rows, n, k, &mut best, &mut places, order);
-    let (values, indices) = (values.slice_mut::<T>()?, indices.slice_mut::<i32>()?);
+    movement::top_k(par, &rows, n, k, &mut best, &mut places, order);
+    let (values, indices) = (values.slice_mut::<f32>()?, indices.slice_mut::<i32>()?);
     for line in 0..lines {
         for at in 0..k {
             let place = start(line, k) + at * inner;
@@ -266,29 +271,32 @@ fn build(node: &NodeInfo) -> Result<AnyKernel> {
             ));
         }
         let shape = input.shape().with_dim(last, k)?;
+        let dtype = input.dtype();
+        let input = comparable(ctx.par(), input)?;
         let mut values = Tensor::new(input.dtype(), shape.clone())?;
         let mut indices = Tensor::new(DType::I32, shape)?;
         if !values.is_empty() {
-            by_real!(input.dtype(), T => select::<T>(ctx, &mut values, &mut indices)?, else => {
-                return Err(internal!("no order for dtype {}", input.dtype()));
+            by_order!(input.dtype(), T => select::<T>(ctx.par(), &input, &mut values, &mut indices)?, else => {
+                return Err(internal!("no order for dtype {dtype}"));
             });
         }
+        let values = converted(ctx.par(), &values, dtype)?;
         ctx.set(0, values);
-        ctx.set(1, converted(indices, index_type)?);
+        ctx.set(1, narrowed(indices, index_type)?);
         Ok(())
     })
 }
 
 fn select<T: Real + Element>(
-    ctx: &KernelCtx<'_>,
+    par: &dyn Par,
+    input: &Tensor,
     values: &mut Tensor,
     indices: &mut Tensor,
 ) -> Result<()> {
-    let input = ctx.input(0)?;
     let last = input.rank() - 1;
     let (columns, k) = (input.shape().dim(last), values.shape().dim(last));
     movement::top_k(
-        ctx.par(),
+        par,
         input.slice::<T>()?,
         columns,
         k,
@@ -299,7 +307,7 @@ fn select<T: Real + Element>(
     Ok(())
 }
 
-fn converted(indices: Tensor, dtype: DType) -> Result<Tensor> {
+fn narrowed(indices: Tensor, dtype: DType) -> Result<Tensor> {
     let shape = indices.shape().clone();
     let values = indices.slice::<i32>()?.iter();
     match dtype {

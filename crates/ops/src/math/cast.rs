@@ -316,6 +316,17 @@ pub(crate) fn converted(par: &dyn Par, tensor: &Tensor, dtype: DType) -> Result<
     convert(par, tensor, dtype, false)
 }
 
+/// Real numbers or bools in the smallest of the types of [`by_order!`](crate::by_order) that has all of them.
+pub(crate) fn comparable(par: &dyn Par, tensor: &Tensor) -> Result<Tensor> {
+    let dtype = match tensor.dtype() {
+        DType::F16 | DType::BF16 => DType::F32,
+        DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16 => DType::I32,
+        DType::U32 => DType::I64,
+        dtype => dtype,
+    };
+    converted(par, tensor, dtype)
+}
+
 /// As [`converted`], towards zero if `truncate`.
 pub(super) fn convert(
     par: &dyn Par,

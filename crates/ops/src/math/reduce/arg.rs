@@ -11,8 +11,9 @@ use tensorfleet_math::reduce::{Axis, arg_max, arg_min};
 use tensorfleet_status::{Code, Result, invalid_argument};
 use tensorfleet_tensor::{DType, Element, PartialShape, Shape, Tensor};
 
-use crate::by_real;
-use crate::math::elementwise::{input_dtype, lengths, no_function};
+use crate::by_order;
+use crate::math::cast::comparable;
+use crate::math::elementwise::{lengths, no_function};
 use crate::types::{REAL_NUMBERS, dtypes};
 
 const TYPES: &[DType] = dtypes![REAL_NUMBERS, &[DType::Bool]];
@@ -142,28 +143,13 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<()> {
 
 fn build(node: &NodeInfo, which: Extreme) -> Result<AnyKernel> {
     let out = node.attrs.dtype("output_type")?;
-    let dtype = input_dtype(node);
-    match dtype {
-        DType::Bool => AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
-            let axis = axis_of(ctx)?;
-            let bits = ctx.input(0)?.slice::<bool>()?;
-            let bytes: Vec<u8> = bits.iter().map(|bit| u8::from(*bit)).collect();
-            let positions = positions(ctx, which, axis, &bytes, out)?;
-            ctx.set(0, positions);
-            Ok(())
-        }),
-        _ => {
-            by_real!(dtype, T => build_of::<T>(which, out), else => Err(no_function(which, dtype)))
-        }
-    }
-}
-
-fn build_of<T: Element + Real>(which: Extreme, out: DType) -> Result<AnyKernel> {
     AnyKernel::sync(move |ctx: &mut KernelCtx<'_>| {
         let axis = axis_of(ctx)?;
-        let values = ctx.input(0)?.slice::<T>()?;
-        let positions = positions(ctx, which, axis, values, out)?;
-        ctx.set(0, positions);
+        let values = comparable(ctx.par(), ctx.input(0)?)?;
+        let dtype = values.dtype();
+        let positions = by_order!(dtype, T => positions::<T>(ctx, which, axis, &values)?,
+            else => return Err(no_function(which, dtype)));
+        ctx.set(0, narrowed(positions, out)?);
         Ok(())
     })
 }
@@ -192,26 +178,27 @@ fn axis_of(ctx: &KernelCtx<'_>) -> Result<usize> {
     Ok(axis as usize)
 }
 
-/// Positions as `out`. They are computed as int64, so that there is one loop for each type of values; others are truncated.
-fn positions<T: Real>(
+/// Positions as int64, so that there is one loop for each type of values.
+fn positions<T: Real + Element>(
     ctx: &KernelCtx<'_>,
     which: Extreme,
     axis: usize,
-    values: &[T],
-    out: DType,
+    values: &Tensor,
 ) -> Result<Tensor> {
-    let shape = ctx.input(0)?.shape();
+    let shape = values.shape();
     let kept = shape.iter().enumerate().filter(|(index, _)| *index != axis);
     let kept: Vec<i64> = kept.map(|(_, dim)| *dim).collect();
     let mut positions = ctx.allocate(DType::I64, Shape::new(&kept)?)?;
     let axis = Axis::new(&lengths(shape), axis);
+    let (values, out) = (values.slice::<T>()?, positions.slice_mut()?);
     match which {
-        Extreme::Largest => arg_max(ctx.par(), axis, values, positions.slice_mut()?),
-        Extreme::Smallest => arg_min(ctx.par(), axis, values, positions.slice_mut()?),
+        Extreme::Largest => arg_max(ctx.par(), axis, values, out),
+        Extreme::Smallest => arg_min(ctx.par(), axis, values, out),
     }
-    narrowed(positions, out)
+    Ok(positions)
 }
 
+/// Positions as `out`; what does not fit is cut off.
 fn narrowed(positions: Tensor, out: DType) -> Result<Tensor> {
     fn of<I: Element>(positions: &Tensor, narrow: impl Fn(i64) -> I) -> Result<Tensor> {
         let narrow = positions.slice::<i64>()?.iter().map(|index| narrow(*index));
