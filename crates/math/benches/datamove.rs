@@ -318,7 +318,7 @@ fn optimizer(bench: &Bench) {
     let mut slots = [vec![0.5_f32; MILLION], vec![0.5; MILLION]];
     bench.run("optimizer/gradient_descent f32 1M", |par| {
         let rule = GradientDescent { lr: 1e-6 };
-        apply(par, &rule, black_box(&mut var), [], &grad);
+        apply(par, rule, black_box(&mut var), [], &grad);
     });
     bench.run("optimizer/momentum f32 1M", |par| {
         let rule = Momentum {
@@ -327,7 +327,7 @@ fn optimizer(bench: &Bench) {
             use_nesterov: false,
         };
         let [accum, _] = &mut slots;
-        apply(par, &rule, black_box(&mut var), [accum], &grad);
+        apply(par, rule, black_box(&mut var), [accum], &grad);
     });
     bench.run("optimizer/adagrad f32 1M", |par| {
         let rule = Adagrad {
@@ -335,7 +335,7 @@ fn optimizer(bench: &Bench) {
             update_slots: true,
         };
         let [accum, _] = &mut slots;
-        apply(par, &rule, black_box(&mut var), [accum], &grad);
+        apply(par, rule, black_box(&mut var), [accum], &grad);
     });
     bench.run("optimizer/adam f32 1M", |par| {
         let inputs = AdamInputs {
@@ -349,7 +349,7 @@ fn optimizer(bench: &Bench) {
         let [m, v] = &mut slots;
         apply(
             par,
-            &Adam::new(inputs, false),
+            Adam::new(inputs, false),
             black_box(&mut var),
             [m, v],
             &grad,
@@ -365,7 +365,7 @@ fn optimizer(bench: &Bench) {
             multiply_linear_by_lr: false,
         };
         let [accum, linear] = &mut slots;
-        apply(par, &rule, black_box(&mut var), [accum, linear], &grad);
+        apply(par, rule, black_box(&mut var), [accum, linear], &grad);
     });
     drop((var, slots, grad));
     let indices = row_indices();
@@ -379,7 +379,7 @@ fn optimizer(bench: &Bench) {
         };
         apply_sparse(
             par,
-            &rule,
+            rule,
             WIDTH,
             black_box(&mut var),
             [&mut accum],

@@ -19,34 +19,13 @@ pub trait Rule<W: Wide, const SLOTS: usize>: Copy + Send + Sync {
     fn step(self, var: W, slots: [W; SLOTS], grad: W) -> (W, [W; SLOTS]);
 }
 
-/// Weights, their slots and a gradient, all of one length.
-#[doc(hidden)]
-pub struct Part<'a, T, const SLOTS: usize> {
-    pub(super) var: &'a mut [T],
-    pub(super) slots: [&'a mut [T]; SLOTS],
-    pub(super) grad: &'a [T],
-}
-
-/// The loop of a [`Rule`], behind a pointer: all else here is compiled once for all rules.
-#[doc(hidden)]
-pub trait Update<W: Wide, const SLOTS: usize>: Sync {
-    /// Updates what is there to compute in, on this thread.
-    fn update(&self, part: Part<'_, W, SLOTS>);
-}
-
-impl<W: Wide, R: Rule<W, SLOTS>, const SLOTS: usize> Update<W, SLOTS> for R {
-    fn update(&self, part: Part<'_, W, SLOTS>) {
-        run(Pass { rule: *self, part });
-    }
-}
-
 /// Updates all of `var` and its `slots` by a gradient of the same length.
 ///
 /// # Panics
 /// If lengths differ.
-pub fn apply<T: Weight, const SLOTS: usize>(
+pub fn apply<T: Weight, R: Rule<T::Wide, SLOTS>, const SLOTS: usize>(
     par: &dyn Par,
-    rule: &dyn Update<T::Wide, SLOTS>,
+    rule: R,
     var: &mut [T],
     slots: [&mut [T]; SLOTS],
     grad: &[T],
@@ -60,14 +39,14 @@ pub fn apply<T: Weight, const SLOTS: usize>(
     let slots = slots.map(Disjoint::new);
     par.for_each(len, GRAIN, &|range| {
         let (start, len) = (range.start, range.len());
-        let part = Part {
+        run(Update {
+            rule,
             // SAFETY: ranges are disjoint, by `Par`.
             var: unsafe { var.slice(start, len) },
             // SAFETY: as above.
             slots: std::array::from_fn(|i| unsafe { slots[i].slice(start, len) }),
             grad: &grad[range],
-        };
-        T::update(rule, part);
+        });
     });
 }
 
@@ -77,9 +56,9 @@ pub fn apply<T: Weight, const SLOTS: usize>(
 ///
 /// # Panics
 /// If `var` is not whole rows, a slot has another length, or the gradient has not a row for each index.
-pub fn apply_sparse<T, I, const SLOTS: usize>(
+pub fn apply_sparse<T, R, I, const SLOTS: usize>(
     par: &dyn Par,
-    rule: &dyn Update<T::Wide, SLOTS>,
+    rule: R,
     row_len: usize,
     var: &mut [T],
     slots: [&mut [T]; SLOTS],
@@ -88,6 +67,7 @@ pub fn apply_sparse<T, I, const SLOTS: usize>(
 ) -> Result<(), BadIndex>
 where
     T: Weight,
+    R: Rule<T::Wide, SLOTS>,
     I: Index,
 {
     let len = var.len();
@@ -104,8 +84,9 @@ where
     for_owned_rows(par, indices, row_len * (2 + SLOTS), &|own| {
         let row = |position: usize| {
             let at = indices[position].position() * row_len;
-            Part {
-                // SAFETY: this task alone has the row, by `for_owned_rows`, and uses one part at a time.
+            Update {
+                rule,
+                // SAFETY: this task alone has the row, by `for_owned_rows`, and uses one update at a time.
                 var: unsafe { var.slice(at, row_len) },
                 // SAFETY: as above.
                 slots: std::array::from_fn(|i| unsafe { slots[i].slice(at, row_len) }),
@@ -115,50 +96,25 @@ where
         for_each_ahead(
             own,
             |position| {
-                let part = row(position);
-                prefetch(part.var);
-                for slot in part.slots {
+                let update = row(position);
+                prefetch(update.var);
+                for slot in update.slots {
                     prefetch(slot);
                 }
-                prefetch(part.grad);
+                prefetch(update.grad);
             },
-            |position| T::update(rule, row(position)),
+            |position| run(row(position)),
         );
     });
     Ok(())
 }
 
-/// Updates weights of another type than is computed in, some at a time.
-pub(super) fn update_narrow<T: Weight, const SLOTS: usize>(
-    rule: &dyn Update<T::Wide, SLOTS>,
-    mut part: Part<'_, T, SLOTS>,
-) {
-    const SOME: usize = 256;
-    let zeros = [T::Wide::default(); SOME];
-    let (mut var, mut slots, mut grad) = (zeros, [zeros; SLOTS], zeros);
-    for at in (0..part.var.len()).step_by(SOME) {
-        let len = SOME.min(part.var.len() - at);
-        T::widen(&part.var[at..at + len], &mut var[..len]);
-        T::widen(&part.grad[at..at + len], &mut grad[..len]);
-        for (wide, slot) in slots.iter_mut().zip(&part.slots) {
-            T::widen(&slot[at..at + len], &mut wide[..len]);
-        }
-        rule.update(Part {
-            var: &mut var[..len],
-            slots: slots.each_mut().map(|slot| &mut slot[..len]),
-            grad: &grad[..len],
-        });
-        T::narrow(&var[..len], &mut part.var[at..at + len]);
-        for (wide, slot) in slots.iter().zip(&mut part.slots) {
-            T::narrow(&wide[..len], &mut slot[at..at + len]);
-        }
-    }
-}
-
-/// A rule and what it is for.
-struct Pass<'a, W, R, const SLOTS: usize> {
+/// A rule and the elements it is for, all of one length.
+struct Update<'a, T, R, const SLOTS: usize> {
     rule: R,
-    part: Part<'a, W, SLOTS>,
+    var: &'a mut [T],
+    slots: [&'a mut [T]; SLOTS],
+    grad: &'a [T],
 }
 
 /// A loop to be compiled for each instruction set.
@@ -166,29 +122,28 @@ trait Work {
     fn work(self);
 }
 
-impl<W: Wide, R: Rule<W, SLOTS>, const SLOTS: usize> Work for Pass<'_, W, R, SLOTS> {
+impl<T: Weight, R: Rule<T::Wide, SLOTS>, const SLOTS: usize> Work for Update<'_, T, R, SLOTS> {
     #[inline(always)]
     fn work(mut self) {
-        let whole = self.part.var.len() / BLOCK * BLOCK;
+        let whole = self.var.len() / BLOCK * BLOCK;
         for at in (0..whole).step_by(BLOCK) {
             self.block(at, BLOCK);
         }
-        self.block(whole, self.part.var.len() - whole);
+        self.block(whole, self.var.len() - whole);
     }
 }
 
-impl<W: Wide, R: Rule<W, SLOTS>, const SLOTS: usize> Pass<'_, W, R, SLOTS> {
+impl<T: Weight, R: Rule<T::Wide, SLOTS>, const SLOTS: usize> Update<'_, T, R, SLOTS> {
     #[inline(always)]
     fn block(&mut self, at: usize, len: usize) {
-        let part = &mut self.part;
-        let zero = W::default();
+        let zero = T::Wide::default();
         let mut var = [zero; BLOCK];
         let mut grad = [zero; BLOCK];
         let mut slots = [[zero; BLOCK]; SLOTS];
-        var[..len].copy_from_slice(&part.var[at..at + len]);
-        grad[..len].copy_from_slice(&part.grad[at..at + len]);
-        for (copy, slot) in slots.iter_mut().zip(&part.slots) {
-            copy[..len].copy_from_slice(&slot[at..at + len]);
+        T::widen(&self.var[at..at + len], &mut var[..len]);
+        T::widen(&self.grad[at..at + len], &mut grad[..len]);
+        for (wide, slot) in slots.iter_mut().zip(&self.slots) {
+            T::widen(&slot[at..at + len], &mut wide[..len]);
         }
         // By index: iterators over so few slots are calls where the compiler has several units, and hide the loop from it.
         for i in 0..len {
@@ -202,9 +157,9 @@ impl<W: Wide, R: Rule<W, SLOTS>, const SLOTS: usize> Pass<'_, W, R, SLOTS> {
                 slots[slot][i] = new[slot];
             }
         }
-        part.var[at..at + len].copy_from_slice(&var[..len]);
-        for (copy, slot) in slots.iter().zip(&mut part.slots) {
-            slot[at..at + len].copy_from_slice(&copy[..len]);
+        T::narrow(&var[..len], &mut self.var[at..at + len]);
+        for (wide, slot) in slots.iter().zip(&mut self.slots) {
+            T::narrow(&wide[..len], &mut slot[at..at + len]);
         }
     }
 }

@@ -10,9 +10,9 @@
 //! use tensorfleet_math::par::Serial;
 //! let (mut var, mut accum) = ([1.0_f32; 4], [0.1; 4]);
 //! let rule = Adagrad { lr: 0.5, update_slots: true };
-//! apply(&Serial, &rule, &mut var, [&mut accum], &[0.0, 1.0, -1.0, 2.0]);
+//! apply(&Serial, rule, &mut var, [&mut accum], &[0.0, 1.0, -1.0, 2.0]);
 //! // Row 1 of two rows of two elements.
-//! apply_sparse(&Serial, &rule, 2, &mut var, [&mut accum], &[1], &[0.5, 0.5]).unwrap();
+//! apply_sparse(&Serial, rule, 2, &mut var, [&mut accum], &[1], &[0.5, 0.5]).unwrap();
 //! ```
 //!
 //! Rules: [`GradientDescent`], [`ProximalGradientDescent`], [`Momentum`], [`KerasMomentum`], [`Adagrad`], [`AdagradV2`],
@@ -28,7 +28,7 @@ mod tests;
 mod weight;
 
 pub use adam::{AdaMax, Adam, AdamInputs, AdamWithAmsgrad};
-pub use apply::{Rule, Update, apply, apply_sparse};
+pub use apply::{Rule, apply, apply_sparse};
 pub use ftrl::Ftrl;
 pub use rules::{
     Adadelta, Adagrad, AdagradDa, AdagradV2, AddSign, CenteredRmsProp, GradientDescent,

@@ -32,9 +32,9 @@ where
     for _ in 0..2 {
         let slots = slots.each_mut().map(Vec::as_mut_slice);
         if sparse {
-            apply_sparse(&Serial, &rule, 3, &mut var, slots, &[2, 0, 2], &grad).unwrap();
+            apply_sparse(&Serial, rule, 3, &mut var, slots, &[2, 0, 2], &grad).unwrap();
         } else {
-            apply(&Serial, &rule, &mut var, slots, &grad);
+            apply(&Serial, rule, &mut var, slots, &grad);
         }
     }
     [vec![var], slots.to_vec()].concat()
@@ -231,7 +231,7 @@ fn long_weights_are_updated_element_by_element() {
         let expected: Vec<_> = (0..len)
             .map(|i| rule.step(var[i], [accum[i]], grad[i]))
             .collect();
-        apply(&pool, &rule, &mut var, [&mut accum], &grad);
+        apply(&pool, rule, &mut var, [&mut accum], &grad);
         for (i, (weight, [slot])) in expected.into_iter().enumerate() {
             assert_eq!((var[i], accum[i]), (weight, slot), "{i} of {len}");
         }
@@ -253,7 +253,7 @@ fn rows_named_twice_are_updated_in_order_on_all_threads() {
         let start = (noise(rows * row_len, 1), vec![0.5; rows * row_len]);
         let run = |par: &dyn Par| {
             let (mut var, mut accum) = start.clone();
-            apply_sparse(par, &rule, row_len, &mut var, [&mut accum], &indices, &grad).unwrap();
+            apply_sparse(par, rule, row_len, &mut var, [&mut accum], &indices, &grad).unwrap();
             (var, accum)
         };
         let (mut var, mut accum) = start.clone();
@@ -273,7 +273,7 @@ fn rows_named_twice_are_updated_in_order_on_all_threads() {
 fn a_bad_index_changes_nothing() {
     let rule = GradientDescent { lr: 1.0 };
     let mut var = [1.0_f64; 6];
-    let bad = apply_sparse(&Serial, &rule, 2, &mut var, [], &[0, 3], &[1.0; 4]);
+    let bad = apply_sparse(&Serial, rule, 2, &mut var, [], &[0, 3], &[1.0; 4]);
     let expected = crate::movement::BadIndex {
         position: 1,
         value: 3,

@@ -5,7 +5,6 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::apply::{Part, Update, update_narrow};
 use crate::num::{from_f32_slice, to_f32_slice};
 
 /// A type to compute in: `f32`, `f64` or complex numbers of them.
@@ -123,15 +122,6 @@ pub trait Weight: Copy + Send + Sync + 'static {
 
     /// Rounds a block; both slices have the same length.
     fn narrow(wide: &[Self::Wide], weights: &mut [Self]);
-
-    /// Updates weights by a rule for the type to compute in.
-    #[doc(hidden)]
-    fn update<const SLOTS: usize>(
-        rule: &dyn Update<Self::Wide, SLOTS>,
-        part: Part<'_, Self, SLOTS>,
-    ) {
-        update_narrow(rule, part);
-    }
 }
 
 macro_rules! same {
@@ -147,11 +137,6 @@ macro_rules! same {
             #[inline(always)]
             fn narrow(wide: &[Self], weights: &mut [Self]) {
                 weights.copy_from_slice(wide);
-            }
-
-            #[inline(always)]
-            fn update<const SLOTS: usize>(rule: &dyn Update<Self, SLOTS>, part: Part<'_, Self, SLOTS>) {
-                rule.update(part);
             }
         })*
     };

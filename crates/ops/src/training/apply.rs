@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 use tensorfleet_kernel::{AnyKernel, KernelCtx, NodeInfo};
 use tensorfleet_math::movement::BadIndex;
-use tensorfleet_math::optimizer::{self, Rule, Update, Weight, Wide};
+use tensorfleet_math::optimizer::{self, Rule, Weight, Wide};
 use tensorfleet_math::par::Par;
 use tensorfleet_status::{Code, Result, Status, ensure, internal, invalid_argument};
 use tensorfleet_tensor::{Complex32, Complex64, DType, Element, Tensor, bf16, f16};
@@ -154,14 +154,6 @@ where
     O: Optimizer<T::Wide, SLOTS, SCALARS>,
 {
     let rule = optimizer.rule(scalars.map(T::Wide::from_complex));
-    apply::<T, SLOTS>(&rule, run)
-}
-
-/// Applies a rule; compiled once for all rules.
-fn apply<T, const SLOTS: usize>(rule: &dyn Update<T::Wide, SLOTS>, run: Run<'_, '_>) -> Result<()>
-where
-    T: Weight + Element,
-{
     let Some((var, others)) = run.tensors.split_first_mut() else {
         return Err(internal!("no variable to update"));
     };
