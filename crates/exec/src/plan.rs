@@ -65,13 +65,14 @@ pub(crate) struct PlanNode {
     pub(crate) end_edge: u32,
     /// Whether some input arrives by reference and is wanted by value.
     pub(crate) derefs: bool,
+    /// Whether its kernel may change what others see. Here, as looking at the types would cost more than a tiny op.
+    pub(crate) has_effects: bool,
     pub(crate) allows_uninitialized: bool,
     /// Whether numbers among its inputs say how much it has to do.
     pub(crate) sized: bool,
-    /// For Enter: whether its value is the same in all iterations.
-    pub(crate) is_constant: bool,
-    /// For Merge: whether somebody wants to know which input was taken.
-    pub(crate) wants_index: bool,
+    /// For Enter: whether its value is the same in all iterations. For Merge: whether somebody wants to know which input was
+    /// taken. For others nothing.
+    pub(crate) marked: bool,
     cost: Cost,
     /// The logarithm of how many elements went in when it was measured.
     magnitude: AtomicU8,
@@ -139,7 +140,7 @@ impl Plan {
             if nodes[id.index()].kind == Kind::Enter {
                 let child = assignment.child_of_enter(id);
                 child_frames.insert(id.index() as u32, child);
-                nodes[id.index()].is_constant = node.attrs.bool("is_constant")?;
+                nodes[id.index()].marked = node.attrs.bool("is_constant")?;
                 frames[child as usize].add_enter(node.attrs.int("parallel_iterations")?);
             }
         }
@@ -323,10 +324,10 @@ fn plan_node(
         first_edge: 0,
         end_edge: 0,
         derefs,
+        has_effects: info.has_effects(),
         allows_uninitialized: def.allows_uninitialized_input,
         sized: def.inputs.iter().any(|arg| is_size(arg)),
-        is_constant: false,
-        wants_index: false,
+        marked: false,
         cost: def.cost,
         magnitude: AtomicU8::new(0),
         nanos: AtomicU32::new(if def.cost == Cost::Expensive {
@@ -401,7 +402,9 @@ fn plan_edges(graph: &Graph, nodes: &mut [PlanNode], locals: &[u32]) -> Vec<Edge
             let info = Arc::make_mut(&mut nodes[id.index()].info);
             info.unread = seen.iter().map(|seen| !seen).collect();
         }
-        nodes[id.index()].wants_index = edges[first..].iter().any(|edge| edge.port == 1);
+        if nodes[id.index()].kind == Kind::Merge {
+            nodes[id.index()].marked = edges[first..].iter().any(|edge| edge.port == 1);
+        }
         nodes[id.index()].first_edge = first as u32;
         nodes[id.index()].end_edge = edges.len() as u32;
     }

@@ -108,25 +108,29 @@ pub(crate) fn call(
     dead: bool,
 ) -> Result<()> {
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut ctx = KernelCtx::new(info, env, inputs, outputs).in_frame(frame, dead);
-        compute(kernel, info, env, &mut ctx)
+        let watched = !info.has_effects();
+        let mut ctx = KernelCtx::new(info, env, inputs, outputs)
+            .in_frame(frame, dead)
+            .watched(watched);
+        compute(kernel, watched, env, &mut ctx)
     }));
     result.unwrap_or_else(|panic| Err(ended_by(info, env, &*panic)))?;
     check_outputs(info, outputs)
 }
 
-/// Runs a kernel; unless somebody could see what is half done, it is given up where it asks whether it is still wanted.
+/// Runs a kernel; one that is `watched`, as nobody could see what is half done, is given up where it asks whether it is still
+/// wanted.
 #[inline]
 pub(crate) fn compute(
     kernel: &dyn Kernel,
-    info: &NodeInfo,
+    watched: bool,
     env: &StepEnv,
     ctx: &mut KernelCtx<'_>,
 ) -> Result<()> {
-    if info.has_effects() {
-        kernel.compute(ctx)
-    } else {
+    if watched {
         env.par.watch(|| kernel.compute(ctx))
+    } else {
+        kernel.compute(ctx)
     }
 }
 
@@ -188,7 +192,7 @@ pub(crate) fn control(node: &PlanNode, inputs: &mut [Value], outputs: &mut [Valu
                 return Err(internal!("a Merge ran without a live input"));
             };
             hand_over(value, outputs, 0);
-            if node.wants_index {
+            if node.marked {
                 let index = i32::try_from(index).unwrap_or(i32::MAX);
                 if let Some(output) = outputs.get_mut(1) {
                     *output = Value::Tensor(Tensor::scalar(index));

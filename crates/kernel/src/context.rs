@@ -26,6 +26,7 @@ pub struct KernelCtx<'a> {
     outputs: &'a mut [Value],
     frame: FrameIter,
     input_is_dead: bool,
+    watched: bool,
 }
 
 impl<'a> KernelCtx<'a> {
@@ -44,7 +45,17 @@ impl<'a> KernelCtx<'a> {
             outputs,
             frame: FrameIter::default(),
             input_is_dead: false,
+            watched: false,
         }
+    }
+
+    /// The same for a kernel whose loops are given up when the step is cancelled: one without effects, which is known before
+    /// it runs.
+    #[must_use]
+    #[inline]
+    pub fn watched(mut self, watched: bool) -> KernelCtx<'a> {
+        self.watched = watched;
+        self
     }
 
     /// The same in a frame and iteration; `input_is_dead` only for ops that run dead, such as `_Send`.
@@ -78,11 +89,12 @@ impl<'a> KernelCtx<'a> {
 
     /// Threads for this kernel. Its loops are given up when the step is cancelled, unless somebody could see what is half
     /// done: then they run to their end.
+    #[inline]
     pub fn par(&self) -> &'a dyn Par {
-        if self.node.has_effects() {
-            &*self.env.pool
-        } else {
+        if self.watched {
             &self.env.par
+        } else {
+            &*self.env.pool
         }
     }
 
@@ -298,7 +310,8 @@ impl AsyncCtx {
     /// Reads inputs with the conveniences of [`KernelCtx`]; outputs cannot be set through it.
     pub fn view<R>(&mut self, read: impl FnOnce(&mut KernelCtx<'_>) -> R) -> R {
         let mut ctx = KernelCtx::new(&self.node, &self.env, &mut self.inputs, &mut [])
-            .in_frame(self.frame, false);
+            .in_frame(self.frame, false)
+            .watched(!self.node.has_effects());
         read(&mut ctx)
     }
 

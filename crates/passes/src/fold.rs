@@ -120,7 +120,7 @@ fn compute(
         .take(node.output_types.len())
         .collect();
     let ran = catch_unwind(AssertUnwindSafe(|| {
-        let mut ctx = KernelCtx::new(&info, env, &mut inputs, &mut outputs);
+        let mut ctx = KernelCtx::new(&info, env, &mut inputs, &mut outputs).watched(true);
         env.par.watch(|| kernel.compute(&mut ctx))
     }));
     if !matches!(ran, Ok(Ok(()))) {

@@ -125,7 +125,7 @@ fn enter(state: &mut State, plan: &Plan, task: Task, outputs: &mut [Value], dead
         node: task.node,
         dead,
     };
-    if node.is_constant {
+    if node.marked {
         let mut value = outputs.first_mut().map(std::mem::take).unwrap_or_default();
         for iteration in &frame.open {
             activate::<true>(

@@ -129,10 +129,11 @@ fn run_kernel(
     };
     let outputs = &mut driver.outputs[..node.outputs as usize];
     let result = run::prepare(node, inputs).and_then(|()| {
-        let mut ctx =
-            KernelCtx::new(&node.info, &step.env, inputs, outputs).in_frame(frame, task.dead);
+        let mut ctx = KernelCtx::new(&node.info, &step.env, inputs, outputs)
+            .in_frame(frame, task.dead)
+            .watched(!node.has_effects);
         if node.is_measured() {
-            run::compute(kernel, &node.info, &step.env, &mut ctx)?;
+            run::compute(kernel, !node.has_effects, &step.env, &mut ctx)?;
         } else {
             kernel.compute(&mut ctx)?;
         }
